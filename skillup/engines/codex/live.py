@@ -29,13 +29,8 @@ _SILENT_ITEMS = words("""
 """)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TIMES = words("startedAtMs completedAtMs durationMs")
-# What the CLI asks, and the words for yes and no; with `approvalPolicy: never` it seldom does.
-_APPROVALS = {
-    "item/commandExecution/requestApproval": ("accept", "decline"),
-    "item/fileChange/requestApproval": ("accept", "decline"),
-    "execCommandApproval": ("approved", "denied"),
-    "applyPatchApproval": ("approved", "denied"),
-}
+# What the CLI asks; with `approvalPolicy: never` it seldom does.
+_APPROVALS = words("item/commandExecution/requestApproval item/fileChange/requestApproval")
 
 
 class AppServerEvents(CodexEvents):
@@ -114,8 +109,8 @@ class AppServerEvents(CodexEvents):
 
     def _answer(self, request: Any, method: str) -> None:
         if method in _APPROVALS:
-            yes, no = _APPROVALS[method]
-            self._send(id=request, result={"decision": yes if self._permission == "full" else no})
+            decision = "accept" if self._permission == "full" else "decline"
+            self._send(id=request, result={"decision": decision})
         elif method == "mcpServer/elicitation/request":
             self._send(id=request, result={"action": "cancel", "content": None})
         else:
