@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from skillup.engines.base import Engine, NoStreams, SchemaAnswers, TrialContext
+from skillup.engines.base import NoStreams, SchemaAnswers
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
@@ -213,7 +213,7 @@ class _AgentJudge:
                 return None  # it is damaged
 
         async def ask() -> StoredAnswer:
-            session, materials = await self._session(sample)
+            session, materials = await anyio.to_thread.run_sync(self._session, sample)
             ids = list(self.asked)
 
             def prompt(first: bool, problem: str) -> str:
@@ -239,23 +239,13 @@ class _AgentJudge:
             self.usage.add(kept.model, kept.usage, kept.cost_usd, cached=True)
         return *answer, key_of(asked)
 
-    async def _session(self, sample: int) -> tuple[ThrottledSession, Materials]:
-        """Where an agent is asked, and what is put before it."""
-        judge, place = self.judge, self.place
+    def _session(self, sample: int) -> tuple[ThrottledSession, Materials]:
+        """Where an agent is asked, a place of its own, and what is put before it there."""
+        judge, place, judged = self.judge, self.place, self.judged
         profile = profile_of(judge, place)
         engine = get_engine(profile.engine)
         if profile.engine == "scripted" and judge.scripted is None:
             raise CannotJudgeError(_NO_SCRIPT)
-        trial, materials = await anyio.to_thread.run_sync(self._set_up, engine, profile, sample)
-        seconds = judge.timeout_seconds or DEFAULT_SECONDS
-        limiter = place.models.rate_limiter
-        return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
-
-    def _set_up(
-        self, engine: Engine, profile: Profile, sample: int
-    ) -> tuple[TrialContext, Materials]:
-        """A place of its own, and what is put into it for the judge to read."""
-        judge, place, judged = self.judge, self.place, self.judged
         root = place.new_directory("agent-")
         if isinstance(engine, SchemaAnswers):
             schema, own = answer_schema(list(self.asked)), bool(judge.skills)
@@ -274,7 +264,9 @@ class _AgentJudge:
             skills[skill.name] = directory / installed.directories[0]
         for name in ("workspace", "judge"):
             make_read_only(directory / name)
-        return replace(trial, skills=skills), materials
+        trial, limiter = replace(trial, skills=skills), place.models.rate_limiter
+        seconds = judge.timeout_seconds or DEFAULT_SECONDS
+        return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
