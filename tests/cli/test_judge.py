@@ -151,15 +151,12 @@ def test_an_exported_run_and_a_trial_of_it_but_none_taken_out_of_it(project: Pro
     )
 
 
-def test_selections(project: Project) -> None:
+def test_selections_and_that_trials_without_a_record_are_no_pass(project: Project) -> None:
     assert project.run("judge", "run", "-k", "o*", "--json").data["summary"]["total"] == 1
     tagged = project.run("judge", "run", "--tag", "slow", "--json").data
     assert [case["grade"]["case_id"] for case in tagged["cases"]] == ["notes"]
     nothing = project.run("judge", "run", "-k", "none")
     assert (nothing.exit_code, "or none that is chosen" in nothing.stderr) == (2, True)
-
-
-def test_trials_without_a_record_are_no_pass(project: Project) -> None:
     run = project.root / "run"
     change(run, "DELETE FROM attempts WHERE job = 'other/scripted/with_skill/1'")
     missing = project.run("judge", "run")

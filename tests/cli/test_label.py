@@ -123,6 +123,4 @@ def test_without_anything_read_there_is_nothing_to_label(project: Project) -> No
     ran = project.run("run", "plain", "--out", "plain-run")
     assert ran.exit_code in (0, 1), ran.stderr
     outcome = project.run("label", "plain-run", "--no-page")
-    assert (outcome.exit_code, "no model and no agent read" in outcome.stderr) == (2, True), (
-        outcome.stderr
-    )
+    assert (outcome.exit_code, "no model and no agent read" in outcome.stderr) == (2, True)

@@ -19,6 +19,7 @@ from tests.support.records import make_record, make_turn
 YES = {"contains": "yes"}
 NO = {"contains": "absent"}
 BROKEN = {"rubric": "nobody here can read this"}
+STOPPED = make_turn("", status="skipped", reason="not sent")
 
 
 def graded(case: dict[str, Any], turns: Sequence[TurnRecord | str], **record: Any) -> Grade:
@@ -31,10 +32,6 @@ def graded(case: dict[str, Any], turns: Sequence[TurnRecord | str], **record: An
 
 def turns_of(*checks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"turns": [{"content": f"message {n}", "assertions": c} for n, c in enumerate(checks)]}
-
-
-def skipped(reason: str = "not sent") -> TurnRecord:
-    return make_turn("", status="skipped", reason=reason)
 
 
 def test_where_expect_fails_nobody_is_asked_of_the_conversation() -> None:
@@ -108,7 +105,7 @@ def test_a_gate_of_a_turn_that_was_not_held_is_no_reason_to_skip() -> None:
         {"content": "a", "assertions": [NO]},
         {"content": "b", "post_condition": gate, "assertions": [{**YES, "required": True}]},
     ]
-    grade = graded({"input": {"turns": turns}, "on_turn_failure": "stop"}, ["yes", skipped()])
+    grade = graded({"input": {"turns": turns}, "on_turn_failure": "stop"}, ["yes", STOPPED])
     assert grade.status == "FAIL"
 
 

@@ -69,20 +69,24 @@ def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
     assert record["turns"][1]["files_changed"] == {}
 
 
-def test_after_the_last_turn_that_is_allowed_nothing_is_asked_any_more(project: Project) -> None:
-    case = LED.replace("max_turns: 4", "max_turns: 2").replace("Dana, say", "nobody, say")
-    result = run_case(project, case)
+LIMITED = LED.replace("max_turns: 4", "max_turns: 2").replace("Dana, say", "nobody, say")
+REFUSED = USER.replace("stop: completed, reason: It is renewed.", "stop: impossible, reason: No.")
+
+
+@pytest.mark.parametrize(
+    ("case", "user", "status", "stop", "reason"),
+    [
+        (LIMITED, USER, "FAIL", "limit", "; the simulated user did not end the conversation: "),
+        (LED, REFUSED, "PASS", "impossible", "; the simulated user gave up: No."),
+    ],
+)
+def test_checks_decide_however_it_ended_and_the_reason_says_so(
+    project: Project, case: str, user: str, status: str, stop: str, reason: str
+) -> None:
+    result = run_case(project, case, user)
     assert [turn["status"] for turn in result["turns"]] == ["completed"] * 2
-    assert result["simulator"]["stop"] == "limit"
-    assert result["status"] == "FAIL"
-    assert "did not end the conversation" in result["reason"]
-
-
-def test_checks_decide_though_the_user_gave_up_and_the_reason_says_so(project: Project) -> None:
-    user = USER.replace("stop: completed, reason: It is renewed.", "stop: impossible, reason: No.")
-    result = run_case(project, LED, user)
-    assert result["status"] == "PASS"
-    assert result["reason"].endswith("the simulated user gave up: No.")
+    assert (result["status"], result["simulator"]["stop"]) == (status, stop)
+    assert reason in result["reason"]
 
 
 @pytest.mark.parametrize(("most", "turns"), [(4, 3), (2, 2)])
