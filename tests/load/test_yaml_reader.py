@@ -184,7 +184,9 @@ def test_a_value_that_contains_itself_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "[{a: ", "? "])
 def test_deep_nesting_is_refused_and_not_a_recursion_error(unit: str) -> None:
-    assert "more than 100 levels of nesting" in problem_in("a:\n  " + unit * 20_000).message
+    message = problem_in("a:\n  " + unit * 20_000).message
+    # Newer versions of libyaml refuse a thousand open brackets themselves.
+    assert "more than 100 levels of nesting" in message or "maximum nesting depth" in message
 
 
 def test_a_file_is_utf_8_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:

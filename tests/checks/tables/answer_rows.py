@@ -67,7 +67,7 @@ ROWS = [
     row(False, "must_not_contain", "deleted", STOPPED, turn=None),
     row(True, "output_contains", "deleted", TWO, turn=None),
     row(False, "output_contains", "sure", TWO, turn=None),
-    row(True, "output_matches", r"\QDeleted.\E\z", TWO, turn=None),
+    row(True, "output_matches", r"Deleted\.\z", TWO, turn=None),
     row(False, "output_matches", "deleted", TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 1, "contains_all": ["SURE"]}, TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 2, "contains_any": ["x", "deleted"]}, TWO),
