@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import HistoryItem
 from tests.support.engine_turns import Conversation, make_trial, raw_streams
+from tests.support.trees import make_tree
+
+ROOT = Path(__file__).parents[2]
 
 
 def scripted(base: Path, replies: Any, trial: Any = None, **profile: Any) -> Conversation:
@@ -55,16 +59,25 @@ def test_a_conversation_of_three_turns_is_one_session(tmp_path: Path) -> None:
     talk = scripted(
         tmp_path,
         [
-            {"turn": 1, "when": r"order (\d+)", "say": "Noted {{match.1}}."},
+            {
+                "turn": 1,
+                "when": r"ORDER (?P<number>\d+)",
+                "steps": [{"remember": {"code": "{{match.number}}"}}],
+                "say": "Noted {{match.1}}.",
+            },
             {"turn": 2, "say": "{{turns.1.user}} -> {{turns.1.answer}}", "usage": usage},
-            {"turn": 3, "say": "{{turns.2.user}}, turn {{turn}}"},
+            {"turn": 3, "say": "{{turns.2.user}}, turn {{turn}}, {{remember.code}}"},
         ],
         model="tiny",
         prices={"tiny": {"input": 2.0, "cached_input": 1.0, "output": 10.0}},
     )
     outcomes = [talk.say(prompt) for prompt in ("order 66", "and?", "so?")]
     first, second, third = outcomes
-    assert list(map(response, outcomes)) == ["Noted 66.", "order 66 -> Noted 66.", "and?, turn 3"]
+    assert list(map(response, outcomes)) == [
+        "Noted 66.",
+        "order 66 -> Noted 66.",
+        "and?, turn 3, 66",
+    ]
     assert {turn.session for turn in outcomes} == {talk.trial.session_id}
     assert [turn.session_verified for turn in outcomes] == [None, True, True]
     assert [turn.fingerprint.messages for turn in outcomes if turn.fingerprint] == [1, 2, 3]
@@ -178,12 +191,12 @@ def test_whether_it_is_there_and_another_command(tmp_path: Path) -> None:
         tmp_path / "t",
         [{"say": "{{skills}}"}],
         command=[sys.executable, "-m", "skillup.engines.scripted_agent"],
-        trial={"extra_env": {"PYTHONPATH": str(Path(__file__).parents[2])}},
+        trial={"extra_env": {"PYTHONPATH": str(ROOT)}},
     )
     (talk.trial.workspace / ".claude/skills/keeper").mkdir(parents=True)
     (talk.trial.workspace / ".claude/skills/keeper/SKILL.md").touch()
     assert response(talk.say("x")) == "keeper"
-    shipped = (Path(__file__).parents[2] / "engines" / "scripted.yaml").read_text()
+    shipped = (ROOT / "engines" / "scripted.yaml").read_text()
     assert Profile.model_validate(yaml.safe_load(shipped)) == Profile(engine="scripted")
 
 
@@ -335,3 +348,105 @@ def test_a_fork_goes_on_from_all_and_leaves_its_parent_alone(tmp_path: Path) -> 
     assert response(outcome) == f"in {child.trial.workspace}; go on"
     assert outcome.session_verified is True
     assert session_path(parent).read_bytes() == before
+
+
+# The agent's own rules, placeholders, sessions and tools.
+
+
+def test_sessions_that_are_lost_damaged_or_there_already(tmp_path: Path) -> None:
+    talk = scripted(tmp_path, [SAYS])
+    turn = TurnRequest(1, "hello", timeout_seconds=60)
+    outcomes = [talk.resume("gone", turn), talk.resume("../s", turn)]
+    assert response(talk.start(turn)) == "x"
+    outcomes.append(talk.start(turn))
+    session_path(talk).write_text('{"type": "session"}\n{"type"')
+    outcomes.append(talk.resume(talk.trial.session_id, turn))
+    kinds = [outcome.error and outcome.error.kind for outcome in outcomes]
+    assert kinds == ["session_lost", "session_lost", "session_mismatch", "session_lost"]
+
+
+def test_the_first_reply_that_applies_is_taken(tmp_path: Path) -> None:
+    replies = [
+        {"turn": 2, "say": "second turn"},
+        {"when": "^a+$", "say": "letters {{match.0}}"},
+        {"needs_skill": "keeper", "say": "with the skill"},
+        {"when": "b", "say": "otherwise"},
+    ]
+    plain, skilled = (scripted(tmp_path / name, replies) for name in ("plain", "skilled"))
+    make_tree(skilled.trial.workspace, {".agents/skills/keeper/SKILL.md": "# x"})
+    assert response(plain.say("b")) == "otherwise"
+    assert [response(skilled.say(text)) for text in ("b", "aaa")] == [
+        "with the skill",
+        "second turn",
+    ]
+    assert response(scripted(tmp_path / "letters", replies).say("AAA")) == "letters AAA"
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        *("{{output}}", "{{match.1}}", "{{match.2}}", "{{match.name}}", "{{turns.1.user}}"),
+        *("{{turns.0.answer}}", "{{remember.x}}"),
+    ],
+)
+def test_a_placeholder_without_a_value_is_an_error(tmp_path: Path, placeholder: str) -> None:
+    when = {} if placeholder == "{{match.1}}" else {"when": "(h)"}
+    outcome = scripted(tmp_path, [{**when, "say": placeholder}]).say("hello")
+    assert outcome.error
+    assert f"{placeholder} has no value: " in outcome.error.message
+
+
+def test_texts_stay_as_they_are(tmp_path: Path) -> None:
+    other = "{{ user }} {{name}} {{match}} {{turns.1}} {{#each}} {{{x}}}"
+    say = f"{other} [{{{{system}}}}] [{{{{skills}}}}] {{{{user}}}}"
+    talk = scripted(tmp_path, [{"say": say}])
+    for message in ("{{system}} {{output}}", "", "/help", "-x", "ü 🙂 \u2028\n\tx\r\n"):
+        outcome = talk.say(message, system="Be terse.")
+        assert response(outcome) == f"{other} [Be terse.] [] {message}"
+    steps = [{"run": "printf %s {{user}}"}]
+    ascii_only = {"extra_env": {"LC_ALL": "C"}}
+    talk = scripted(tmp_path / "c", [{"steps": steps, "say": "{{output}}ß"}], trial=ascii_only)
+    assert response(talk.say("ü")) == "üß"
+
+
+def test_the_agent_imports_little(tmp_path: Path) -> None:
+    """The guard of its speed: it is started for each turn of each trial."""
+    program = (
+        f"import sys; sys.path.append({str(ROOT)!r})\n"
+        "import skillup.engines.scripted_agent.agent\n"
+        "print([name for name in ('pydantic', 'typing', 'subprocess', 'pathlib', 'argparse')"
+        " if name in sys.modules])"
+    )
+    arguments = [sys.executable, "-I", "-S", "-c", program]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "[]\n"
+
+
+PERMITTED = {
+    "full": {"shell": "success", "write_file": "success", "read_file": "success"},
+    "edits": {"shell": "error", "write_file": "success", "read_file": "success"},
+    "read_only": {"shell": "error", "write_file": "error", "read_file": "success"},
+}
+
+
+@pytest.mark.parametrize("permission", PERMITTED)
+def test_tools_that_are_not_permitted_are_refused(tmp_path: Path, permission: str) -> None:
+    places = ("in.txt", "../out.txt", "/{{user}}/o", "link/o")
+    writes = [{"write": {"path": path, "content": "x"}} for path in places]
+    steps = [{"run": "touch run.txt"}, {"read": "there.txt"}, *writes]
+    talk = scripted(tmp_path, [{"steps": steps}], permission=permission)
+    workspace = talk.trial.workspace
+    (workspace / "there.txt").touch()
+    (workspace / "link").symlink_to(tmp_path)
+    items = talk.say(str(tmp_path).strip("/")).items
+    names = [item.tool_call.name for item in items if item.tool_call]
+    found = [item.tool_result for item in items if item.tool_result]
+    for name, result in zip(names[:3], found[:3], strict=True):
+        assert result.status == PERMITTED[permission][name]
+        assert (f"{name} is not permitted" in result.content) == (result.status == "error")
+    assert (workspace / "run.txt").exists() == (permission == "full")
+    assert (workspace / "in.txt").exists() == (permission != "read_only")
+    assert [result.status == "success" for result in found[3:]] == [permission == "full"] * 3
+    assert (tmp_path / "out.txt").exists() == (tmp_path / "o").exists() == (permission == "full")
+    if permission == "edits":  # edits stay in the workspace
+        assert all("is outside the workspace" in result.content for result in found[3:])
