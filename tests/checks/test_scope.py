@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,98 +13,26 @@ from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate, evaluate_set
 from skillup.checks.registry import JUDGED, KINDS
 from skillup.schema.case import PostCondition
-from skillup.schema.checks import CHECK_FIELDS, READ_BY_MODEL, Check, CheckSet
+from skillup.schema.checks import READ_BY_MODEL, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
+from tests.judges.integrity.reference import NAMING, ROWS, Row, reference
 from tests.support.records import call, make_record, make_turn
-
-# For each key, an argument that the turn below would meet if only it had been completed.
-WOULD_PASS: dict[str, Any] = {
-    "contains": "done",
-    "not_contains": "x",
-    "matches": "done",
-    "glob": "*",
-    "not_glob": "x",
-    "equals": "done []",
-    "min_tokens": 0,
-    "max_tokens": 100,
-    "json": {"path": "$"},
-    "tool_called": {"kind": "shell", "min": 0},
-    "tool_not_called": "Write",
-    "tool_sequence": {"calls": ["Bash"]},
-    "skill_used": "tidy",
-    "skill_not_used": "other",
-    "files_exist": "a.txt",
-    "files_not_exist": "b.txt",
-    "file_contains": {"path": "a.txt", "content": "a"},
-    "golden_file": "golden.txt",
-    "exit_code": 0,
-    "max_cost_usd": 1.0,
-    "max_duration_seconds": 60.0,
-    "script": "judge.py",
-    "rubric": "Is polite",
-    "similar": "done",
-    "expected_output": "done",
-    "answer_quality": 0.5,
-    "relevance": {},
-    "any_of": [{"contains": "done"}, {"not_contains": "x"}],
-    "all_of": [{"contains": "done"}, {"none_of": [{"contains": "x"}]}],
-    "none_of": [{"contains": "x"}, {"tool_called": "Write"}],
-    "must_contain": "done",
-    "must_contain_all": "done",
-    "must_contain_any": "done",
-    "must_not_contain": "x",
-    "output_contains": "done",
-    "output_matches": "done",
-    "turn_response_contains": {"turn": 2, "contains_any": "done"},
-    "turn_response_not_contains": {"turn": 2, "not_contains": "x"},
-    "tool_called_in_turn": {"turn": 2, "kind": "shell", "min": 0},
-    "tool_not_called_in_turn": {"turn": 2, "name": "Write"},
-}
 
 
 def say_yes(check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
     return CheckResult(name=check.key, kind=check.key, passed=True, score=1.0)
 
 
-def _turn(**fields: Any) -> Any:
-    return make_turn(
-        "done []",
-        calls=[call("Bash", "shell", command="ls"), call("Skill", "skill", skill="tidy")],
-        results=["", "Launching skill: tidy"],
-        output_tokens=5,
-        cost_usd=0.1,
-        files={"a.txt": "a"},
-        **fields,
-    )
+asked = st.sampled_from([*ROWS, *NAMING])
+compounds = st.lists(st.sampled_from(["any_of", "all_of", "none_of"]), max_size=2)
 
 
-def _record(status: Any, **more: Any) -> Any:
-    return make_record(_turn(), _turn(status=status), references={"golden.txt": "done []"}, **more)
-
-
-leaves = st.sampled_from(sorted(WOULD_PASS)).map(lambda key: {key: WOULD_PASS[key]})
-nested = st.recursive(
-    leaves,
-    lambda children: st.builds(
-        lambda key, below, beside: {key: below, **beside},
-        st.sampled_from(["any_of", "all_of", "none_of"]),
-        st.lists(children, min_size=1, max_size=3),
-        st.sampled_from([{}, {"weight": 0.0}, {"required": True}, {"case_sensitive": True}]),
-    ),
-    max_leaves=6,
-)
-
-
-def test_every_key_has_an_argument_here() -> None:
-    assert set(WOULD_PASS) == set(CHECK_FIELDS)
-
-
-@pytest.mark.parametrize("key", sorted(WOULD_PASS))
-@pytest.mark.parametrize("number", [2, None])
-def test_the_arguments_would_pass_on_a_completed_turn(key: str, number: int | None) -> None:
-    check = Check.model_validate({key: WOULD_PASS[key]})
-
-    assert evaluate(check, _record("completed").context(number, say_yes)).passed
+def check_of(row: Row, around: list[str], **beside: Any) -> Check:
+    """The row's check, within compound ones."""
+    spec: dict[str, Any] = {row.key: row.spec, **beside}
+    for key in around:
+        spec = {key: [spec]}
+    return Check.model_validate(spec)
 
 
 def test_what_decides_verdicts_is_said_of_every_kind() -> None:
@@ -116,37 +45,34 @@ def test_what_decides_verdicts_is_said_of_every_kind() -> None:
     )
 
 
-@given(nested, st.sampled_from(["failed", "skipped", "error"]))
-def test_no_check_passes_on_a_turn_that_was_not_completed(spec: Any, status: Any) -> None:
-    recorded = _record(status)
+@given(asked, compounds, st.sampled_from(["failed", "skipped", "error"]), st.integers(1, 3))
+def test_no_check_passes_where_a_turn_was_not_completed(
+    row: Row, around: list[str], status: Any, any_turn: int
+) -> None:
+    named = row.spec["turn"] if row in NAMING else row.turn
+    recorded = reference()
+    turns = list(recorded.record.turns)
+    number = named or any_turn
+    turns[number - 1] = turns[number - 1].model_copy(update={"status": status})
+    changed = replace(recorded, record=recorded.record.model_copy(update={"turns": turns}))
 
-    result = evaluate(Check.model_validate(spec), recorded.context(2, say_yes))
+    result = evaluate(check_of(row, around), changed.context(row.turn, say_yes))
 
     assert not result.passed
     assert not result.assertable
     assert result.error is None
 
 
-@given(nested)
-def test_no_check_passes_on_a_missing_turn(spec: Any) -> None:
-    own_turn = [key for key in spec if key.endswith("_in_turn") or key.startswith("turn_response")]
-    if own_turn:
-        spec = {own_turn[0]: {**spec[own_turn[0]], "turn": 7}}
-    check = Check.model_validate({**spec, "turn": 7})
+@given(asked, compounds)
+def test_no_check_passes_on_a_missing_turn(row: Row, around: list[str]) -> None:
+    if row in NAMING:
+        row = replace(row, spec={**row.spec, "turn": 7})
+    check = check_of(row, around, turn=7)
 
-    result = evaluate(check, _record("completed").context(None, say_yes))
+    result = evaluate(check, reference().context(None, say_yes))
 
     assert not result.passed
     assert not result.assertable
-
-
-@given(leaves, st.sampled_from(["failed", "skipped", "error"]))
-def test_no_check_of_the_conversation_passes_if_a_turn_was_not_completed(
-    spec: Any, status: Any
-) -> None:
-    result = evaluate(Check.model_validate(spec), _record(status).context(None, say_yes))
-
-    assert not result.passed
 
 
 @pytest.mark.parametrize(
