@@ -139,24 +139,6 @@ def test_it_may_not_write_and_the_copy_stays_as_it_was(
     assert not list(bench.base.glob("scratch/agent-*/work/workspace/notes/x"))
 
 
-def test_an_answer_of_another_form_is_asked_for_again_in_the_same_session(
-    bench_at: MakeBench, model_server: Serve, recorded: Recorded
-) -> None:
-    def script(request: ModelRequest) -> Reply:
-        if "That cannot be read" not in request.latest:
-            return Answer(Text("Everything is fine."))
-        return Answer(_final(request, _told(True)))
-
-    server = model_server(script)
-    bench = bench_at(server.url)
-
-    result = bench.judge(_judge(), recorded)
-
-    assert (result.error, result.passed, bench.calls) == (None, True, 2)
-    assert "Answer only with one JSON object" in server.requests[-1].latest
-    assert len({request.session_id for request in server.requests}) == 1
-
-
 def test_a_judge_that_is_refused_is_waited_out_and_asked_in_another_session(
     bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:

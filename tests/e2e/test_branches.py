@@ -77,15 +77,3 @@ def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
     assert session == "live" or len(content) == parent["prefix_bytes"]
     content = content[: parent["prefix_bytes"]]
     assert hashlib.sha256(content).hexdigest() == parent["prefix_sha256"]
-
-
-@pytest.mark.parametrize("engine", ["codex"])
-def test_trials_share_the_turns_before_the_one_they_begin_with(lab: Lab, engine: str) -> None:
-    case = "input: {turns: [one, two, three]}\nassertions: [{contains: one | two | three}]\n"
-    project, server = lab(answer, {"cases/c.yaml": case})
-    result = project.run_json(
-        "cases", "-e", engine, "--trials", "3", "--trials-from-turn", "3", env=KEYS
-    )
-    assert result["summary"]["pass"] == 3, result
-    asked = [len(request.user_texts) for request in server.requests]
-    assert sorted(asked) == [1, 2, 3, 3, 3]

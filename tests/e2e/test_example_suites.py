@@ -13,7 +13,7 @@ from skillup.judges.models import answer_to
 from skillup.judges.question import ModelQuestion
 from skillup.schema.judge_model import JudgeModel
 from tests.e2e.conftest import KEYS, Lab, Serve
-from tests.support.example_suites import CASES, change, copy_suite, failed
+from tests.support.example_suites import CASES, copy_suite, failed
 from tests.support.model_server import (
     ModelRequest,
     ModelServer,
@@ -150,23 +150,3 @@ def test_the_lead_suite_passes(project: Project, hold: Hold, engine: str) -> Non
     assert result["summary"]["pass"] == len(judging.requests) == len(NEXT)
     assert {r.latest for r in agent.requests} == set(NEXT)
     assert {len(r.user_texts) for r in agent.requests} == {2, 3, 5, 6}, "the past is there"
-
-
-@pytest.mark.slow
-def test_an_agent_that_asks_again_fails(project: Project, hold: Hold) -> None:
-    suite = copy_suite(project, "lead-qualification") / "eval.yaml"
-    change(suite, "    - {path: data/complete.jsonl, case: summary.yaml}\n", "")
-    again = Text("Question 2: What do you want to do with it?")
-
-    def forgetful(request: ModelRequest) -> Reply:
-        reply = lead(request)
-        return again if isinstance(reply, Text) else reply
-
-    result, _, _ = hold("codex", forgetful, judge("lead-qualification", "leads.yaml"))
-
-    assert {case["case_id"]: failed(case) for case in result["cases"]} == {
-        "after-one-answer": set(),
-        "budget-is-next": {'expected_output "Asks what it may cost a year."'},
-        "asked-twice": {'expected_output "Asks when the user wants to start."'},
-        "said-twice": {'expected_output "Asks who decides about it."'},
-    }

@@ -99,30 +99,8 @@ def test_a_model_plays_the_user_of_a_real_agent(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "player"), [("codex", "claude")])
-def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
-    lab: Lab, engine: str, player: str
-) -> None:
-    def both(request: ModelRequest) -> Reply:
-        plays = "You play a user" in json.dumps(request.body)
-        return (by_agent if plays else AGENT)(request)
-
-    project, server = lab(both, files(f"engine: {player}"))
-    (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
-    passed(case)
-    played = [r for r in server.requests if "You play a user" in json.dumps(r.body)]
-    asked = [r for r in server.requests if r not in played]
-    assert len({request.session_id for request in played}) == 1
-    assert {r.session_id for r in played}.isdisjoint({r.session_id for r in asked})
-    assert {r.cwd for r in played}.isdisjoint({r.cwd for r in asked})
-    assert all(CRITERION not in json.dumps(request.body) for request in server.requests)
-    assert case["simulator"]["usage"]["output_tokens"] == 10 * len(played)
-    assert case["usage"]["output_tokens"] == 10 * len(asked)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("engine", "player"), [("claude", "codex")])
-def test_a_user_who_is_refused_goes_on_in_a_session_that_is_shown_all_that_was_said(
+@pytest.mark.parametrize(("engine", "player"), [("codex", "claude"), ("claude", "codex")])
+def test_an_agent_plays_the_user_in_a_place_of_its_own_and_after_a_refusal_is_shown_what_was_said(
     lab: Lab, engine: str, player: str
 ) -> None:
     refused: list[ModelRequest] = []
@@ -139,8 +117,13 @@ def test_a_user_who_is_refused_goes_on_in_a_session_that_is_shown_all_that_was_s
     (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
     passed(case)
     played = [r for r in server.requests if "You play a user" in json.dumps(r.body)]
+    asked = [r for r in server.requests if r not in played]
     sessions = list(dict.fromkeys(request.session_id for request in played))
     assert len(sessions) == 2
+    assert {*sessions}.isdisjoint({r.session_id for r in asked})
+    assert {r.cwd for r in played}.isdisjoint({r.cwd for r in asked})
+    assert all(CRITERION not in json.dumps(request.body) for request in server.requests)
+    assert case["usage"]["output_tokens"] == 10 * len(asked)
     anew = next(request for request in played if request.session_id == sessions[1])
     assert "Please renew my card." in anew.latest
     assert "Which number" in anew.latest
