@@ -323,36 +323,6 @@ def test_the_files_of_sub_agents_go_with_a_fork(
     assert theirs.name == ours.name
 
 
-def test_a_session_without_a_file_cannot_be_forked(
-    begin: Begin, model_server: Serve, tmp_path: Path
-) -> None:
-    parent = begin(model_server(answer).url)
-    outcome = parent.say("one")
-    assert outcome.session is not None
-    file_of(parent).unlink()
-    child = replace(parent.trial, home=tmp_path / "home", session_id=str(uuid4()))
-
-    assert isinstance(parent.engine, SessionForker)
-    placed = anyio.run(parent.engine.fork, outcome.session, parent.trial, child)
-
-    assert placed.session is None
-    assert placed.error is not None
-    assert placed.error.kind == "session_lost"
-
-
-def test_a_version_that_is_not_known_is_refused(begin: Begin, engine: str) -> None:
-    conversation = begin("http://127.0.0.1:1")
-    conversation.trial = replace(conversation.trial, version="99.0.0")
-
-    placed = seed(conversation, PASTS[engine])
-
-    assert placed.session is None
-    assert placed.error is not None
-    assert placed.error.kind == "unsupported"
-    assert "npm install" in placed.error.message
-    assert not list(state_of(conversation).rglob("*.jsonl"))
-
-
 def _session_bytes(base: Path, conversation: Conversation) -> bytes:
     """The session's file, whichever home it is in."""
     session = conversation.outcomes[-1].session

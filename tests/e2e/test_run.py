@@ -12,12 +12,10 @@ from skillup.history.runs import read_run
 from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions, remembering
 from tests.support.model_server import (
     Hang,
-    HttpError,
     ModelRequest,
     Reply,
     Rule,
     Shell,
-    SkillCall,
     Text,
     WriteFile,
     by_rules,
@@ -79,27 +77,6 @@ def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_ar
     assert about.cli_versions.keys() == {"claude", "codex"}
 
 
-@pytest.mark.parametrize(
-    ("engine", "reply", "kind"),
-    [("claude", HttpError(429), "rate_limit"), ("codex", Hang(), "timeout")],
-    ids=["claude", "codex"],
-)
-def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
-    lab: Lab, engine: str, reply: Reply, kind: str
-) -> None:
-    more = "timeout_seconds: 3\n" if kind == "timeout" else ""
-    project, server = lab(by_rules(Rule("one", [reply])), {"cases/two.yaml": TWO_TURNS}, more)
-    outcome = project.run(
-        "run", "cases", "-e", engine, "--rate-limit-wait", "0", "--json", env=KEYS
-    )
-    case = outcome.data["cases"][0]
-    assert outcome.exit_code == 3
-    assert (case["status"], case["error"]["kind"]) == ("ERROR", kind), case["error"]
-    assert [turn["status"] for turn in case["turns"]] == ["error", "skipped"]
-    assert all("two" not in request.user_texts for request in server.requests)
-    assert not agents_of(project)
-
-
 @both_sessions
 @pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
@@ -149,26 +126,6 @@ def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
     project.write({"cases/two.yaml": ok})
     assert project.run("run", "cases", "-e", engine, env=KEYS).exit_code == 0
     assert not agents_of(project)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_skill_under_test_is_found_and_its_use_is_seen(lab: Lab, engine: str) -> None:
-    files = {
-        "cases/eval.yaml": "name: lab\nskills: [{path: skills/log-keeper}]\n",
-        "cases/skills/log-keeper/SKILL.md":
-            "---\nname: log-keeper\ndescription: Keeps logs.\n---\nKeep them.\n",
-        "cases/a.yaml": "input: {prompt: use it}\nassertions: [{skill_used: log-keeper}]\n",
-    }  # fmt: skip
-    script = by_rules(Rule("use", [SkillCall("log-keeper"), Text("done")]))
-    project, server = lab(script, files)
-    result = project.run_json("cases", "-e", engine, "--baseline", env=KEYS)
-    by_variant = {case["variant"]: case for case in result["cases"]}
-    assert by_variant["with_skill"]["status"] == "PASS", by_variant["with_skill"]["reason"]
-    # It asks for the skill there, too, and is told that there is none.
-    assert by_variant["without_skill"]["status"] == "FAIL", by_variant["without_skill"]["reason"]
-    listed = [r for r in server.requests if "Keeps logs." in r.system]
-    assert listed
-    assert len(listed) < len(server.requests), "the baseline was given the skill, too"
 
 
 def _name(process: psutil.Process) -> str:
