@@ -93,9 +93,10 @@ def make_plan(
             for name in needed.intersection([loaded.id, loaded.family]):
                 paths.setdefault(name, {})[loaded.id] = _trials(loaded, selection)
         ordered = _ordered(chosen) if needed else chosen
-        for loaded, profile, variant in product(
-            ordered, profiles[str(suite.path)], _variants(suite, selection)
-        ):
+        variants = selection.variants
+        if suite.suite.benchmark.enabled:  # of its own cases alone
+            variants = ("with_skill", "without_skill")
+        for loaded, profile, variant in product(ordered, profiles[str(suite.path)], variants):
             fork_at = _fork_at(loaded, selection)
             label = label_of.get(loaded.id, loaded.id)
             for trial in range(1, _trials(loaded, selection) + 1):
@@ -118,12 +119,6 @@ def make_plan(
             hint="say how often with --trials",
         )
     return Plan(tuple(jobs))
-
-
-def _variants(suite: LoadedSuite, selection: Selection) -> tuple[Variant, ...]:
-    """A suite's own `benchmark.enabled` is about its cases alone."""
-    enabled = suite.suite.benchmark.enabled
-    return ("with_skill", "without_skill") if enabled else selection.variants
 
 
 def _trials(loaded: LoadedCase, selection: Selection) -> int:

@@ -267,14 +267,6 @@ def _combine(
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
-def _passed_on(results: Sequence[CheckResult], follow_ups: Sequence[FollowUpGrade]) -> str | None:
-    """The label of the follow-up that the turn passed on; None: there is none."""
-    every = [*results, *(r for one in follow_ups for r in one.checks)]
-    if not unmet(results) or any(r.required and not r.passed for r in every):
-        return None
-    return next((one.label for one in follow_ups if passes(one.checks)), None)
-
-
 def passes(results: Sequence[CheckResult]) -> bool:
     """Whether a follow-up's own checks heal what failed before it."""
     return speaks_for_it(results) and not unmet(results)
@@ -315,7 +307,10 @@ def evaluate_turn(
         )
         follow_ups.append(graded)
     results = evaluate_checks(checks, replace(context, turn=turn)) if checks else []
-    return results, follow_ups, _passed_on(results, follow_ups)
+    every = [*results, *(r for one in follow_ups for r in one.checks)]
+    if not unmet(results) or any(r.required and not r.passed for r in every):
+        return results, follow_ups, None
+    return results, follow_ups, next((f.label for f in follow_ups if passes(f.checks)), None)
 
 
 def follow_ups(

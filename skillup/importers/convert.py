@@ -47,7 +47,13 @@ def import_files(
         imported.append(Imported(path, found, draft, directory, notes))
         files |= lay_out(draft, directory)
     write_files(files, force=force)
-    _read_back(imported)
+    fix = "run it with --trust, or import it into that project"
+    for item in imported:
+        errors = load_paths([item.directory / "eval.yaml"]).errors
+        # What it reads outside of its project is noted; a suite that does not load is our defect.
+        if wrong := [problem for problem in errors if problem.fix != ALLOW]:
+            raise InvalidFilesError(wrong)
+        item.notes += [replace(problem, fix=fix, severity="changed") for problem in errors]
     return imported
 
 
@@ -70,16 +76,6 @@ def convert_file(path: Path, format_: str | None) -> tuple[str, SuiteDraft, list
             case.node.changed(f"a second case with the id `{given}`", f"now `{case.id}`")
     read = [source, *source.related.values()]
     return found, draft, [note for one in read for note in one.notes(explanations)]
-
-
-def _read_back(imported: Sequence[Imported]) -> None:
-    """Note what a suite reads outside of its project; one that does not load is our defect."""
-    fix = "run it with --trust, or import it into that project"
-    for item in imported:
-        errors = load_paths([item.directory / "eval.yaml"]).errors
-        if wrong := [problem for problem in errors if problem.fix != ALLOW]:
-            raise InvalidFilesError(wrong)
-        item.notes += [replace(problem, fix=fix, severity="changed") for problem in errors]
 
 
 # Which tool a file comes from, by what is in it.

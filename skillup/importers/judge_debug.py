@@ -120,7 +120,11 @@ def read_judge_input(
         files = {}
         if mock_results is None:
             notes.append("it names no workspace: scripts and agents judge in an empty one")
-    root = _skill_dir(data.get("skill_dir"), path)
+    # What the judge's own paths start from: as given, else the folder that holds `evals/`.
+    named, above = data.get("skill_dir"), path.resolve().parents
+    root = next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())
+    if isinstance(named, str) and named and named not in (_WORKSPACE, _SKILL_DIR):
+        root = (path.parent / named).resolve()
     process = ProcessInfo(exit_code=data.get("exit_code") or 0)
     common: dict[str, Any] = {"status": "completed", "files": files, "process": process}
     record = Record(
@@ -201,14 +205,6 @@ def _files(given: object, path: Path, blobs: BlobStore) -> dict[str, FileState] 
     beside = path.parent.parent / "workspace"
     root = beside if given in (_WORKSPACE, _SKILL_DIR) else path.parent / given
     return dict(take_snapshot(root, blobs).files) if root.is_dir() else {}
-
-
-def _skill_dir(given: object, path: Path) -> Path:
-    """What the judge's own paths start from: as given, else the folder that holds `evals/`."""
-    if isinstance(given, str) and given and given not in (_WORKSPACE, _SKILL_DIR):
-        return (path.parent / given).resolve()
-    above = path.resolve().parents
-    return next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())
 
 
 class MockedJudge:

@@ -39,14 +39,12 @@ def workspace_root(start: Path) -> Path:
         owners = {os.getuid(), 0, start.stat().st_uid}
         found = [(up, up.stat()) for up in places]
         places = [up for up, st in found if st.st_uid in owners and not st.st_mode & 0o002]
-    marked = next(filter(_is_marked, places), None)
-    return marked or next((up for up in places if (up / ".git").exists()), start)
-
-
-def _is_marked(directory: Path) -> bool:
-    profiles = (file for file in (directory / "engines").glob("*.y*ml") if file.is_file())
-    keys = (key for file in profiles for key in _keys(file))
-    return (directory / WORKSPACE_FILE).is_file() or not _OF_A_PROFILE.isdisjoint(keys)
+    for up in places:
+        profiles = (file for file in (up / "engines").glob("*.y*ml") if file.is_file())
+        keys = (key for file in profiles for key in _keys(file))
+        if (up / WORKSPACE_FILE).is_file() or not _OF_A_PROFILE.isdisjoint(keys):
+            return up
+    return next((up for up in places if (up / ".git").exists()), start)
 
 
 def suite_root(suite_file: Path) -> Path:
