@@ -11,14 +11,13 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import (
     EngineInfo,
     Record,
-    ToolCall,
-    ToolResult,
     TranscriptItem,
     TurnRecord,
     Usage,
     WorkspaceChanges,
 )
 from skillup.store import RunDirectory
+from tests.support.records import call, make_record, make_turn
 
 _LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 STARTED = "2026-01-01T00:00:00.000Z"
@@ -40,34 +39,24 @@ class Writer:
 
     def turn(self, number: int, *, tools: int, output: int) -> TurnRecord:
         """A turn with `tools` calls, each with so many words of `output`."""
-        items = [TranscriptItem(type="reasoning", text=self.text(60))]
-        for place in range(tools):
-            name = f"call-{number}-{place}"
-            call = ToolCall(
-                id=name, name="Bash", kind="shell", arguments={"command": self.text(12)}
-            )
-            result = ToolResult(call_id=name, status="success", content=self.text(output))
-            items += [
-                TranscriptItem(type="tool_call", tool_call=call),
-                TranscriptItem(type="tool_result", tool_result=result),
-            ]
         answer = f"{self.text(120)} confirmed {self.text(30)}"
-        items.append(TranscriptItem(type="message", text=answer))
-        return TurnRecord(
-            turn_number=number,
-            status="completed",
+        made = make_turn(
+            answer,
             content=self.text(30),
-            response=answer,
-            transcript=items,
+            calls=[call("Bash", "shell", command=self.text(12)) for _ in range(tools)],
+            results=[self.text(output) for _ in range(tools)],
+            cost_usd=0.01,
+            duration_ms=1500,
             session_id="s",
             session_verified=True if number > 1 else None,
             usage=Usage(input_tokens=1200, output_tokens=80),
-            cost_usd=0.01,
             model="some-model",
             started_at=STARTED,
-            duration_ms=1500,
             changes=WorkspaceChanges(added=[f"data/{number}.txt"], diff=f"+{self.text(60)}\n"),
         )
+        thought = TranscriptItem(type="reasoning", text=self.text(60))
+        message = TranscriptItem(type="message", text=answer)
+        return made.model_copy(update={"transcript": [thought, *made.transcript, message]})
 
 
 def write_large_run(
@@ -102,19 +91,17 @@ def _record(
 ) -> Record:
     wanted = "never said" if number % 10 == 0 else "confirmed"
     checks = [{"contains": wanted}, {"tool_called": {"kind": "shell"}}, {"matches": r"\bconf\w+"}]
-    return Record(
+    turns_of_case = [{"content": "x", "assertions": checks} for _ in range(turns)]
+    case = {"id": case_id, "title": writer.text(6), "tags": [f"tag-{number % 7}"]}
+    held = make_record(
+        *(writer.turn(n, tools=tools, output=output) for n in range(1, turns + 1)),
         run_id="large",
         suite="large",
         case_id=case_id,
-        case={
-            "id": case_id,
-            "title": writer.text(6),
-            "tags": [f"tag-{number % 7}"],
-            "input": {"turns": [{"content": "x", "assertions": checks} for _ in range(turns)]},
-        },
+        case={**case, "input": {"turns": turns_of_case}},
         engine=EngineInfo(profile="lab", adapter="claude_code", version="1.0"),
         started_at=STARTED,
         duration_ms=5000 + number,
         session_id="s",
-        turns=[writer.turn(n, tools=tools, output=output) for n in range(1, turns + 1)],
     )
+    return held.record
