@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillup.app.planning import own_profile, refuse, root_with_engines
+from skillup.app.planning import FALLBACK_VARIABLE, own_profile, refuse, root_with_engines
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.discover import (
     SKILL_FILE,
@@ -45,7 +45,8 @@ def validate_paths(
     """How many suites, cases and profiles `paths` and their workspaces have; their problems."""
     folders = {path: (path if path.is_dir() else path.parent).resolve() for path in paths}
     others = [path for path in paths if folders[path].name != "engines"]
-    loaded = load_paths(others, variables=variables) if others else Loaded((), ())
+    named = bool(os.environ.get(FALLBACK_VARIABLE))
+    loaded = load_paths(others, variables=variables, judged=named) if others else Loaded((), ())
     files: list[Path] = []
     for path in paths:
         if path in others:

@@ -123,7 +123,8 @@ def _look(
     if wanted.any:
         more = next((spans for piece in wanted.any if (spans := find(piece))), None)
         if more is None:
-            found = f"found none of {listed(map(show, wanted.any))}"
+            none = "found none of" if len(wanted.any) > 1 else "not found:"
+            found = f"{none} {listed(map(show, wanted.any))}"
             return finding(False, found, lacks=wanted.any)
         hits += more
     if not hits:

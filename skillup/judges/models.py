@@ -367,7 +367,7 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
         return question.form.model_validate({"verdicts": verdicts})
     keys = ", ".join(f"`{name}`" for name in question.form.model_fields)
     asked = " ".join(question.prompt.split())[:_SHOWN]
-    why = "; ".join(misfits) or "applies"
+    why = f"answers it ({'; '.join(misfits)})" if misfits else "applies"
     raise CannotAskError(
         f"no rule of {file.name} {why}; add one whose answer has {keys}, for: {asked}"
     )

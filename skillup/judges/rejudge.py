@@ -136,7 +136,7 @@ def compare(before: Grade, after: Grade) -> GradeChange:
         known = old[partner[number]][1]
         if known.passed != check.passed:
             changes.append(CheckChange("flipped", where, known, check))
-        elif _says(known) != _says(check):
+        elif says_of(known) != says_of(check):
             changes.append(CheckChange("changed", where, known, check))
     gone = [placed for number, placed in enumerate(old) if number not in partner.values()]
     changes += [CheckChange("removed", where, check, None) for where, check in gone]
@@ -153,10 +153,11 @@ def _checks(grade: Grade) -> Iterator[tuple[int, str, CheckResult]]:
     yield from ((0, "conversation", check) for check in grade.assertions)
 
 
-def _says(check: CheckResult, reads: bool = False) -> Hashable:
+def says_of(check: CheckResult, reads: bool = False) -> Hashable:
+    """What two results of the same check differ in; `reads`: somebody reads for it."""
     reads = reads or is_read(check)
     words = (check.found, check.excerpt, tuple(check.notes)) if reads else ()
-    parts = tuple((part.passed, _says(part, reads)) for part in check.children)
+    parts = tuple((part.passed, says_of(part, reads)) for part in check.children)
     return (
         check.score, check.weight, check.required, check.assertable, check.error, check.expected,
         words, parts,

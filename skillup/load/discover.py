@@ -86,7 +86,7 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
     if not below and any(is_case(file) for file in path.glob("*.y*ml")):
         yield SuiteRequest(_suite_above(path), (path.resolve(),))
     elif not below:
-        hint = "write one (`name: …`, the cases beside it; of a skill: evals/), see " + _DOCS
+        hint = f"`skillup init` writes one for a skill; by hand: {_DOCS}"
         raise UsageError(f"{path}: no {SUITE_FILE} in it or below it", hint=hint)
 
 

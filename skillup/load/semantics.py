@@ -67,12 +67,12 @@ def read_case(
         for loc, text, names in _texts(path.case, first, known):
             found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
         found += _in_checks(path, known)
-        found += [*_without_model(path), *_in_conversation(path, suite)]
+        found += _in_conversation(path, suite)
         found += _files_of_case(path, root)
     return case, list(dict.fromkeys(found))  # each once, on whichever paths
 
 
-def _without_model(path: LoadedCase) -> Iterator[Problem]:
+def without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
     read = read_by_model(path.case)
     loc = next((loc for loc, check in read if model_for(path.case, check) is None), None)

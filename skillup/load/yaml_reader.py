@@ -301,7 +301,7 @@ _FIXES: tuple[tuple[str, str], ...] = (
     ("document", "keep one document in each file"),
     ("expected ('-'|<block end>|key)|block", "check the indentation and the quotes above"),
     ("',' or", "write a comma, or the closing bracket"),
-    ("'.t'", "indent with blanks, not with tabs"),
+    ("'.t'", "indent with spaces, not with tabs"),
     ("", f"{_QUOTE_IT} if it is one"),
 )
 

@@ -21,6 +21,7 @@ from skillup.judges.rejudge import (
     JudgePair,
     is_read,
     kappa_of,
+    says_of,
 )
 from skillup.reports.result import (
     STYLE,
@@ -148,6 +149,8 @@ def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterat
             words = f"{_verdict(old)} → {_verdict(new)}"
         sides = {"before  ": old, "after   ": new}
         yield from _check_lines((f"{words:<14}", style), flip.where, flip.check, sides)
+        if old is not None and new is not None:
+            yield from _part_lines(old, new)
         if old is not None and new is not None and old.name != new.name:
             yield Text(f"      it was  {one_line(old.name, _NAME)}", style="dim")
 
@@ -161,6 +164,17 @@ def _check_lines(
     for word, result in found.items():
         if result is not None:
             yield Text(f"      {word}{_evidence(result)}", style="dim")
+
+
+def _part_lines(old: CheckResult, new: CheckResult) -> Iterator[Text]:
+    """Criteria, aspects and windows about which something else is said."""
+    for before, after in zip(old.children, new.children, strict=False):
+        if is_read(new) and says_of(before, reads=True) != says_of(after, reads=True):
+            yield Text(f"      {one_line(before.name, _NAME)}", style="dim")
+            for word, part in (("before  ", before), ("after   ", after)):
+                notes = "".join(f"  ({one_line(note, _EVIDENCE)})" for note in part.notes)
+                said = f"{_verdict(part)} {part.score:.2f}  {_evidence(part)}{notes}"
+                yield Text(f"        {word}{said}", style="dim")
 
 
 def _verdict(check: CheckResult) -> str:

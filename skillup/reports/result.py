@@ -125,7 +125,7 @@ class Row:
             elif turn.status != "completed":
                 self.failures.append(FailedCheck(where, turn.status, turn.reason))
             self._add(turn.deciding_checks(), where, turn.status)
-        self._add(grade.assertions, "", grade.status)
+        self._add(grade.assertions, "", status_of_end(grade))
         self.score = grade.score if grade.status in ("PASS", "FAIL") else None
         self.tokens = total_tokens(grade.usage)
         self.turns_done = sum(turn.status == "completed" for turn in grade.turns)
@@ -145,8 +145,13 @@ class Row:
 
 def was_evaluated(check: CheckResult, status: str) -> bool:
     """By the status of its turn, or case: what could not be run has nothing that could fail."""
-    ran = status.lower() not in ("error", "skipped", "skip")
+    ran = status.lower() not in ("error", "failed", "skipped", "skip")
     return check.evaluated and (ran or check.assertable or check.error is not None)
+
+
+def status_of_end(grade: Grade) -> str:
+    """What checks of the whole conversation are shown by; `failed`: a gate ended it early."""
+    return "failed" if any(turn.status == "failed" for turn in grade.turns) else grade.status
 
 
 def _case(trial: Grade | TrialLine) -> tuple[str, str, str, str]:

@@ -21,6 +21,8 @@ def with_panel(value: Any) -> Any:
     named = value.get("model") if isinstance(value, dict) else None
     if not isinstance(named, list) or not named:
         return value
+    if any(name in named[:place] for place, name in enumerate(named)):
+        raise ValueError("a model is named twice || name each once; `repeat` asks it several times")
     return {**value, "model": named[0], **({"panel": named} if len(named) > 1 else {})}
 
 

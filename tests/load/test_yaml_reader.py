@@ -132,8 +132,8 @@ def problem_in(source: str | Path) -> Problem:
 @pytest.mark.parametrize(
     ("text", "line", "column", "phrase"),
     [
-        ("a:\n\tb: 1\n", 2, 1, "found '\\t' that cannot start any token; indent with blanks, not"),
-        ("a:\n  b: 1\n\tc: 2\n", 3, 1, "indent with blanks, not with tabs"),
+        ("a:\n\tb: 1\n", 2, 1, "found '\\t' that cannot start any token; indent with spaces, not"),
+        ("a:\n  b: 1\n\tc: 2\n", 3, 1, "indent with spaces, not with tabs"),
         ("a: @foo\n", 1, 4, "found '@' that cannot start any token; put the text in quotes"),
         ('a: 1\nb: "open\nc: 2\n', 4, 1, "a quoted scalar from line 2 on, found unexpected end"),
         ("a: 'it's'\n", 1, 8, "check the indentation and the quotes above"),

@@ -96,7 +96,7 @@ class Rejudging:
     def __init__(self, request: RejudgeRequest, *, compared: bool = False) -> None:
         """Where judges are `compared` all are asked. Raises InvalidFilesError for edited cases."""
         self.request, self.source = request, request.source
-        edited = load_edited(request.cases) if request.cases else None
+        edited = self._load_edited() if request.cases else None
         self.secrets = secrets_of(self.source, edited)
         if edited is not None and self.source.is_masked:
             edited = [
@@ -123,6 +123,29 @@ class Rejudging:
             change = compare(older, grade) if older is not None else None
             self.counts.add(grade, change)
             yield subject.job_id, grade, change
+
+    def _load_edited(self) -> list[Edited]:
+        """Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
+
+        The models that the run was given stay its judges: what flips is to come of the cases.
+        """
+        from skillup.load.suites import load_paths
+
+        given, run = self.request.judge_model, self.source.info.get("request") or {}
+        ours = given or run.get("judge_model")
+        usual = os.environ.get(FALLBACK_VARIABLE) or run.get("judge_model_fallback")
+        loaded = load_paths(self.request.cases, judged=bool(ours or usual))
+        say(*map(problem_line, loaded.warnings))
+        if ours and not given:
+            say(f"note: the judges are {ours}, as in the run; --judge-model names others")
+        suites = [
+            with_judge_models(suite, None if given else ours, usual)
+            for suite in loaded.or_raise().suites
+        ]
+        found = [(suite, one) for suite in suites for one in suite.cases]
+        if not found:
+            raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
+        return found
 
     def _masked_case(self, case: Case) -> Case:
         """As a run would have recorded it. Raises UsageError if it is none without its secrets."""
@@ -249,20 +272,6 @@ class Rejudging:
 
 
 # Edited cases.
-
-
-def load_edited(paths: Sequence[Path]) -> list[Edited]:
-    """Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr."""
-    from skillup.load.suites import load_paths
-
-    loaded = load_paths(paths)
-    say(*map(problem_line, loaded.warnings))
-    model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
-    suites = [with_judge_models(suite, None, model) for suite in loaded.or_raise().suites]
-    found = [(suite, one) for suite in suites for one in suite.cases]
-    if not found:
-        raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
-    return found
 
 
 def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:

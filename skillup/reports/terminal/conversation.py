@@ -16,7 +16,7 @@ from rich.console import Console
 from skillup.checks.context import in_words
 from skillup.checks.nearest import near_words
 from skillup.frozen import frozen
-from skillup.reports.result import STYLE, Row, error_data, was_evaluated
+from skillup.reports.result import STYLE, Row, error_data, status_of_end, was_evaluated
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
@@ -75,7 +75,7 @@ class ConversationStream:
         for turn in grade.turns:
             head = f"checks of turn {turn.turn_number}"
             self.checks(label, head, turn.deciding_checks(), turn.status)
-        self.checks(label, "checks of the conversation", grade.assertions, grade.status)
+        self.checks(label, "checks of the conversation", grade.assertions, status_of_end(grade))
         self._turns.pop(job, None)
         self._calls = {key: name for key, name in self._calls.items() if key[0] != job}
 
@@ -187,7 +187,8 @@ def _check(
     noted = any(child.notes for child in check.children)  # As of a quotation that is not there
     if full or (details and (noted or not check.passed)):
         for child in check.children:
-            yield from _check(child, status, details, full, depth + 1)
+            if not check.error or child.error != check.error:  # which is said already
+                yield from _check(child, status, details, full, depth + 1)
 
 
 @frozen
@@ -235,7 +236,7 @@ class TrialPrinter(ConversationStream):
         self._error("", record.error, self._trial.raw(1, 0))
         if grade is not None:
             head = "checks of the conversation"
-            self.checks("", head, grade.assertions, grade.status, details=True)
+            self.checks("", head, grade.assertions, status_of_end(grade), details=True)
         if record.simulated_end is not None:
             end = record.simulated_end
             self._text(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
@@ -287,7 +288,8 @@ class TrialPrinter(ConversationStream):
             self._error(where, message.error, self._trial.raw(number, place))
             for head, checks in levels[place : place + 1]:
                 self.checks(where, head, checks, message.status, details=True)
-        if turn.status == "failed":
+        whole = self._trial.grade
+        if turn.status == "failed" and (whole is None or turn.reason not in whole.reason):
             self._text(f"{where}  failed", turn.reason, "red")
         self._error(where, grade.error if grade is not None else None, ())
 

@@ -32,6 +32,7 @@ Amount = TypeVar("Amount", int, float)
 _HEARTBEAT_SECONDS = 60.0
 _WIDEST_LABEL = 50
 _REASON_CHARACTERS = 60
+_NARROWEST_REASON = 12
 _WAITING = "waiting for the agent"
 
 
@@ -244,8 +245,11 @@ class PlainReporter:
         if grade.attempt > 1:
             line.append(f"  attempt {grade.attempt}", style="yellow")
         # All of the reason stands once, under the table.
-        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _REASON_CHARACTERS)}"
-        self._print(line.append(why, style="dim" if grade.status == "SKIP" else ""))
+        room = min(_REASON_CHARACTERS, self.console.width - line.cell_len - 2)
+        if grade.status != "PASS" and room >= _NARROWEST_REASON:
+            why = f"  {one_line(grade.reason, room)}"
+            line.append(why, style="dim" if grade.status == "SKIP" else "")
+        self._print(line)
 
 
 def is_for_people(*, quiet: bool) -> bool:
