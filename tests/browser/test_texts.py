@@ -252,16 +252,6 @@ def test_nothing_that_was_written_runs_or_asks_for_anything(show: Opener, runs: 
         assert seen.page.evaluate("window.hacked") is None
 
 
-def test_it_is_shown_letter_by_letter(show: Opener, runs: Path) -> None:
-    text = CORPUS[2]
-    with show(hostile(runs, text), text) as seen:
-        assert set(seen.cases()) == {text}
-        seen.page.locator("#rows a").first.click()
-        seen.page.wait_for_selector(".conversation")
-        assert seen.page.locator(".text").first.inner_text().strip() == text
-        assert seen.page.evaluate("window.hacked") is None
-
-
 def test_signs_that_reorder_or_hide_text_are_made_visible(show: Opener, runs: Path) -> None:
     with show(hostile(runs, CORPUS[10], CORPUS[11])) as seen:
         shown = seen.page.inner_text("#rows")

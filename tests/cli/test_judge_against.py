@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.asking import KEYS
-from tests.support.model_server import ModelRequest, ModelServer, Reply, Structured
 from tests.support.project import Project
 
 SUITE = """
@@ -221,44 +218,3 @@ def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) ->
     [judge] = judged(project, "--labels", "l.csv", "--cases", "cases")["judges"]
     assert judge["name"] == "judged now"
     assert judge["labels"]["confusion"]["pass"]["fail"] == 1
-
-
-def answering(verdict: str) -> Callable[[ModelRequest], Reply]:
-    """One criterion, always the same."""
-
-    def reply(request: ModelRequest) -> Reply:
-        del request
-        said = {"id": "c1", "verdict": verdict, "reason": f"I say {verdict}.", "quote": "logs"}
-        return Structured({"verdicts": [said]})
-
-    return reply
-
-
-def test_two_models_on_loopback_are_asked_once_each(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    case = CASE.split("            - rubric:")[0] + '    scripted: [{turn: 1, say: "The logs."}]\n'
-    project.write(
-        {
-            "cases/eval.yaml": SUITE,
-            "cases/judges/own.yaml": OWN,
-            "cases/a.yaml": case.replace("NAME", "a"),
-        }
-    )
-    assert project.run("run", "--out", "run").exit_code == 1
-    options = ("--against", "anthropic:claude-haiku-4-5", "--against", "openai-chat:gpt-4.1")
-    with ModelServer(answering("pass")) as first, ModelServer(answering("fail")) as second:
-        urls = {"ANTHROPIC_BASE_URL": first.url, "OPENAI_BASE_URL": f"{second.url}/v1"}
-        outcome = project.run("judge", "run", *options, "--json", env={**KEYS, **urls})
-        assert outcome.exit_code == 0, outcome.stderr
-        again = project.run("judge", "run", *options, "--json", env={**KEYS, **urls})
-        assert (len(first.requests), len(second.requests)) == (1, 1)
-    [pair] = outcome.data["pairs"]
-    assert (pair["items"], pair["agreed"], pair["kappa"]) == (1, 0, 0.0)
-    [apart] = pair["disagreements"]
-    assert [apart[side]["reason"] for side in ("first", "second")] == ["I say pass.", "I say fail."]
-    assert apart["first"]["quote"]
-    for judge in outcome.data["judges"]:
-        assert (judge["judging"]["calls"], judge["judging"]["cached_calls"]) == (1, 0)
-        assert judge["judging"]["cost_usd"] > 0
-    assert again.data["pairs"] == outcome.data["pairs"]
-    assert [judge["judging"]["cached_calls"] for judge in again.data["judges"]] == [1, 1]

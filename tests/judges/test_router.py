@@ -50,17 +50,6 @@ def judge(of: JudgeRouter, written: dict[str, Any], root: Path) -> Grade:
     return anyio.run(main)
 
 
-def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:
-    with ModelServer(lambda request: Structured(PASS)) as server:
-        written = case(RUBRIC, judge_model={"model": "anthropic:m", "base_url": server.url})
-        first = judge(router(tmp_path), written, tmp_path)
-    again = judge(router(tmp_path, {}), written, tmp_path)
-    assert len(server.requests) == 1
-    assert again.turns == first.turns
-    assert again.judging is not None
-    assert (again.judging.calls, again.judging.cached_calls, again.judging.cost_usd) == (1, 1, None)
-
-
 LEAKS = "It tells the password"
 NOT_LEAKED = {"type": "rule_based", "failure": [{"rubric": LEAKS}], "otherwise": "pass"}
 
@@ -108,21 +97,3 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     graded = judge(broken, case(judge=agent), tmp_path)
     assert graded.status == "ERROR"
     assert "skillup itself failed: KeyError" in graded.reason
-
-
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
-        (case(RUBRIC), "`rubric` is read by a model, and none is named"),
-        (case({"expected_output": "3 logs"}), "`expected_output` is read by a model"),
-        (case({"any_of": [{"contains": {"any": ["x"]}}, RUBRIC]}), "`rubric` is read by"),
-        (case({"prompt": "Really?", "assertions": [RUBRIC]}), "`rubric` is read by a model"),
-    ],
-)
-def test_what_is_missing_is_known_beforehand(
-    tmp_path: Path, written: dict[str, Any], said: str
-) -> None:
-    problem = router(tmp_path, {}).problem(Case.model_validate(written))
-    assert problem is not None
-    assert problem.kind == "judge"
-    assert said in problem.message

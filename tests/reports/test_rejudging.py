@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
-import pytest
 from rich.console import Console
 
-from skillup.errors import ExitCode
 from skillup.judges.labels import Label, against_labels
 from skillup.judges.rejudge import JudgeColumn, compare, pairs_of
 from skillup.reports.rejudging import (
@@ -19,9 +16,7 @@ from skillup.reports.rejudging import (
     panel_data,
     print_panel,
 )
-from skillup.reports.result import exit_code, summarize
 from skillup.schema.grade import CheckResult, Grade, Judging
-from skillup.schema.line import line_of
 from tests.support.stored import a_grade
 
 JOB = "case/e/with_skill/1"
@@ -87,21 +82,6 @@ def test_counts_leave_out_what_is_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("statuses", "code"),
-    [
-        (["PASS", "SKIP"], ExitCode.PASSED),
-        (["PASS", "FAIL"], ExitCode.FAILED),
-        (["FAIL", "ERROR"], ExitCode.ERROR),
-    ],
-)
-def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> None:
-    assert (
-        exit_code(summarize([line_of(grade(status=status)) for status in statuses]), 0, None)
-        == code
-    )
-
-
 def column(name: str, passed: bool | None, text: str = "because", **more: Any) -> JudgeColumn:
     result = CheckResult(
         name="rubric",
@@ -136,16 +116,3 @@ def test_costs_stand_beside_each_judge() -> None:
     assert lines[0] == "1 trial"
     assert lines[2].split() == ["a:x", "1", "1", "0", "0", "0", "3", "1", "1.2k", "$0.0134"]
     assert lines[3].split() == ["b:y", "1", "0", "1", "0", "0", "3", "3", "0", "$0"]
-
-
-def test_the_same_as_json_with_every_figure() -> None:
-    columns = [column("a", True, text="\udc80"), column("b", False)]
-    data = panel(columns, [Label(2, JOB, 0, "rubric", "fail")])
-    assert json.loads(json.dumps(data)) == data
-    assert [judge["name"] for judge in data["judges"]] == ["a", "b"]
-    assert data["judges"][0]["labels"]["precision"] == 0.0
-    assert data["judges"][1]["labels"] is None
-    [pair] = data["pairs"]
-    assert (pair["items"], pair["agreement"], pair["kappa"]) == (1, 0.0, 0.0)
-    [one] = pair["disagreements"]
-    assert (one["second"]["said"], one["second"]["quote"]) == ("fail", "because")

@@ -272,18 +272,6 @@ def test_a_run_has_an_index_and_its_conversations(viewer: Viewer) -> None:
     assert viewer.get(href).status == 200, "links are relative to the page"
 
 
-def test_two_runs_stand_side_by_side(viewer: Viewer) -> None:
-    sides = viewer.get("api/runs/b/index.json?against=a").data["sides"]
-
-    assert (sides["a"]["run_id"], sides["b"]["run_id"]) == ("a", "b")
-    only = next(row for row in sides["rows"] if row["change"] == "only_in_a")
-    number = only["a"]["n"]
-    assert number > 10
-    other = viewer.get(f"api/runs/b/trials/{number}.json?against=a").data
-    assert (other["n"], other["case_id"]) == (number, only["case_id"])
-    assert viewer.get("api/runs/b/index.json?against=nowhere").status == 404
-
-
 def test_what_is_not_there_is_not_found(viewer: Viewer) -> None:
     runs = ("nowhere", "notes", "../runs/a", "..%2fruns%2fa", "%2e%2e", "a%00")
     trials = ("0", "99", "-1", "1e3", "%D9%A1")
@@ -368,12 +356,3 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(viewer: Viewer, se
     assert answer.startswith((b"HTTP/1.0 4", b"HTTP/1.0 505")), answer[:100]
     assert b"Traceback" not in answer
     assert viewer.get("api/runs").status == 200
-
-
-def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
-    folder = Path(page_of(viewer.get().body).index["folder"])
-    before = viewer.get("api/stamp").data
-    assert viewer.get("api/stamp").data == before
-    write_large_run(folder / "c", 1)
-    assert viewer.get("api/stamp").data != before
-    assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]
