@@ -15,7 +15,7 @@ from tests.support.asking import KEYS
 from tests.support.exported import exported
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 from tests.support.project import Project
-from tests.support.stored import change, content_of
+from tests.support.stored import change
 
 CASE = """
     input:
@@ -91,16 +91,6 @@ def test_what_is_missing_is_found_before_the_first_turn(
     assert case["turns"] == []
     if not (judge or "").startswith(("anthropic", "scripted")):  # those may yet come to be there
         assert said in project.run("validate", "cases").stderr
-
-
-def test_keys_are_nowhere_in_the_run(project: Project) -> None:
-    key = "the-judges-own-key"
-    with ModelServer(right) as server:
-        suite(project, model="anthropic:judge-1", base_url=server.url, api_key_env="JUDGES")
-        project.write({"cases/a.yaml": CASE.replace("Delete the logs", f"Delete the logs {key}")})
-        run(project, env={"JUDGES": key})
-    assert key in str(server.requests[0].headers)
-    assert key.encode() not in content_of(project.latest_run())
 
 
 FOLLOWED = """
@@ -204,6 +194,19 @@ def test_another_model_is_asked_and_outranks_the_recorded_and_the_edited_case(
         assert project.run(*asked, env=env).exit_code == 0
         assert len(server.requests) == 1
     assert project.run("judge", "run", "--json").data["judge_model"] is None
+
+
+def test_edited_cases_are_read_by_the_model_that_the_run_was_given(project: Project) -> None:
+    """U9: it was forgotten, and every rubric was an ERROR; a warning said that none is named."""
+    suite(project)
+    project.write({"cases/judges/mild.yaml": "criteria: [{found: shall i}]\n"})
+    mild = ("--judge-model", "scripted:judges/mild.yaml")
+    ran = project.run("run", "cases", "--out", "run", *mild)
+    assert (ran.exit_code, "none is named" in ran.stderr) == (0, False), ran.stderr
+    again = project.run("judge", "run", "--cases", "cases")
+    assert (again.exit_code, "nothing changed" in again.stderr) == (0, True), again.stderr
+    assert "the judges are scripted:judges/mild.yaml, as in the run" in again.stderr
+    assert "none is named" not in again.stderr
 
 
 def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(

@@ -133,6 +133,23 @@ def test_a_setup_that_failed_says_first_what_the_command_said(project: Project) 
     assert '    not evaluated  contains "x"\n' in text
 
 
+def test_what_a_gate_kept_from_being_evaluated_has_not_failed(project: Project) -> None:
+    """U4: it was FAILED in red, each time with the reason of the gate."""
+    case = """
+        input:
+          turns:
+            - {content: Go, post_condition: {must_contain_any: [sure]}, assertions: [contains: x]}
+            - Go on
+        assertions: [{contains: y}]
+        scripted: [{say: hi}]
+        """
+    ran = project.write({"s/eval.yaml": "name: s\n", "s/a.yaml": case}).run("run", "s")
+    said = 'turn 1: post-condition not met: must_contain_any "sure": not found\n'
+    assert f"a: {said}" in ran.stderr
+    text = project.run("show").stdout
+    assert (text.count("FAILED"), text.count("not evaluated"), text.count(said)) == (1, 2, 1), text
+
+
 def test_a_case_that_is_named_is_shown_whatever_it_came_to(finished: Project) -> None:
     assert finished.run("show", "last", "fine").stdout.count("PASS  fine #") == 2
     assert finished.run("show", "last", "*").stdout.count("all of it, ") == 6

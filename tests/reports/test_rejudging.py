@@ -49,6 +49,18 @@ def test_a_flip_shows_both_findings_and_a_new_or_gone_check_the_one_there_is() -
     ]
 
 
+def test_a_part_of_which_something_else_is_said_is_shown_with_its_note() -> None:
+    """J4: an invented quotation, which changed no verdict and no score, was not to be seen."""
+    flow, form = (CheckResult(name=n, kind="aspect", passed=True, score=0.75) for n in "fg")
+    noted = flow.model_copy(update={"notes": ["the quotation is nowhere"]})
+    sides = ([flow, form], [noted, form])
+    before, after = (grade(check("good", kind="rubric", children=c)) for c in sides)
+    change = compare(before, after)
+    lines = [line.plain for line in judged_lines("case", change.after, change)]
+    assert lines[-3:-1] == ["      f", "        before  pass 0.75  "]
+    assert lines[-1].endswith("(the quotation is nowhere)")
+
+
 def test_a_reworded_line_is_shown_as_it_was_too() -> None:
     before = grade(check("It asks", kind="rubric", found="So."))
     change = compare(before, grade(check("It asks first", kind="rubric", found="So.")))

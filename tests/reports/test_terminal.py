@@ -12,7 +12,7 @@ from rich.console import Console
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.progress import RunProgress
+from skillup.reports.terminal.progress import PlainReporter, RunProgress
 from skillup.reports.terminal.run import LiveReporter
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
@@ -166,6 +166,18 @@ def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path)
     assert progress.seconds_left() is None
     progress.end(two, a_grade())
     assert progress.seconds_left() == 7.5  # one waits, and one is half done
+
+
+def test_the_line_of_a_trial_that_ended_is_one_line_of_the_terminal(tmp_path: Path) -> None:
+    """U6: at 80 columns each took two."""
+    (job,) = jobs_of(tmp_path, "input: {turns: [a, b]}\n")
+    grade = a_grade("c", "f", reason="why it did not pass, in so many words that they fill a line")
+    for width, cut in ((80, "…"), (30, "")):
+        file = io.StringIO()
+        console = Console(file=file, width=width, force_terminal=True, no_color=True)
+        PlainReporter(Plan((job,)), lambda c=console: c).trial_finished(job, None, grade)  # type: ignore[arg-type,misc]
+        (line,) = file.getvalue().splitlines()
+        assert (len(line.strip()) <= width, cut in line) == (True, True), line
 
 
 def reporter_of(tmp_path: Path, **more: Any) -> tuple[LiveReporter, Job, io.StringIO]:

@@ -147,6 +147,7 @@ def test_panels_and_models_of_single_checks_are_among_those_that_are_asked() -> 
             "is about scores",
         ),
         ({"rubric": "a", "judge": {"model": []}}, "should be a valid string"),
+        ({"rubric": "a", "judge": {"model": ["a:b", "a:b"]}}, "a model is named twice"),
     ],
 )
 def test_a_judge_that_does_not_fit_its_check_is_refused(check: object, said: str) -> None:
