@@ -124,7 +124,7 @@ def _place(data: Any, value: str, loc: Loc = ()) -> Loc | None:
 
 def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
     """The files of a suite for the skill in `root`. Raises SkillupError if there is none."""
-    from skillup.importers.write import quoted
+    from skillup.importers.write import quoted, relative
 
     if not (root / SKILL_FILE).exists():
         where = "has no SKILL.md" if root.is_dir() else "is no directory"
@@ -143,27 +143,25 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
         "first": escape(f"{request}{stop} Call this job JUNIPER-7."),
     }
     filled = {name: quoted(text) for name, text in texts.items()}
-    folder, files = Path(__file__).with_name("init"), dict[Path, str]()
+    folder, files, schemas = Path(__file__).with_name("init"), dict[Path, str](), _schemas(root)
     for name in ("eval", "cases/uses-the-skill", "cases/leaves-it-alone", "cases/two-turns"):
         path = root / f"evals/{name}.yaml"
-        header = _header(root, path.parent, "suite" if name == "eval" else "case")
+        schema = schemas / f"{'suite' if name == 'eval' else 'case'}.schema.json"
+        header = f"# yaml-language-server: $schema={relative(path.parent, schema)}\n"
         files[path] = header + render((folder / f"{name}.yaml").read_text("utf-8"), filled)
     return files
 
 
-def _header(skill: Path, folder: Path, kind: str) -> str:
-    """Names the JSON Schema to editors: the workspace's own, or that which is installed there."""
-    from skillup.importers.write import relative
+def _schemas(skill: Path) -> Path:
+    """JSON Schemas for editors: the workspace's own, or this skillup's, where nothing is kept."""
     from skillup.store.places import home_directory
 
     root = workspace_root(skill)
-    schemas = root / "docs" / "schema"
-    if not (schemas / f"{kind}.schema.json").is_file():
-        schemas = home_directory(root) / "schema"
-        if not schemas.exists():
-            write_schemas(schemas)
-    schema = relative(folder, schemas / f"{kind}.schema.json")
-    return f"# yaml-language-server: $schema={schema}\n"
+    folder = root / "docs" / "schema"
+    if not (folder / "case.schema.json").is_file():
+        folder = home_directory(root) / "schema"
+        write_schemas(folder, ("case", "suite"))
+    return folder
 
 
 def write_schemas(folder: Path, names: Iterable[str] = SCHEMAS) -> None:
