@@ -17,7 +17,6 @@ from skillup.reports.server import Guard, NotServedError, Served
 from skillup.store import RunDirectory
 from skillup.store.files import pack
 from tests.support.large_runs import write_large_run
-from tests.support.pages import page_of
 from tests.support.project import Project
 from tests.support.stored import a_checkpoint, a_grade, a_record, change
 from tests.support.viewing import Viewer, viewing
@@ -227,17 +226,6 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     (project.root / ".skillup/secret").write_text("s")
     with viewing(project) as found:
         yield found
-
-
-def test_the_page_is_there_and_says_what_is_served(viewer: Viewer) -> None:
-    reply = viewer.get()
-
-    assert reply.status == 200
-    assert reply.headers["Content-Type"] == "text/html; charset=utf-8"
-    index = page_of(reply.body).index
-    assert index["mode"] == "view"
-    assert index["open"] is None
-    assert index["folder"].endswith("/.skillup/runs")
 
 
 def test_all_runs_are_listed_and_those_that_cannot_be_read_say_why(viewer: Viewer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.labels import COLUMNS, Label, against_labels, read_labels, rows_text, shares_of
+from skillup.judges.labels import COLUMNS, Label, against_labels, read_labels, rows_text
 from skillup.judges.rejudge import (
     CASE,
     JudgeColumn,
@@ -66,14 +66,6 @@ def test_the_interval_of_kappa_is_that_of_its_large_sample_variance() -> None:
     assert (low + high) / 2 == pytest.approx(0.4)
     assert (high - low) / 2 == pytest.approx(1.96 * 0.126996, abs=1e-5)
     assert kappa_of([("y", "y"), ("n", "n")]) == (1.0, None)
-
-
-def test_what_one_judge_did_not_answer_is_left_out() -> None:
-    found = agreement(said("yny?."), said("yyn?y"))
-
-    assert (found.items, found.agreed) == (3, 1)
-    apart = [(item.check, one.reason, other.reason) for item, one, other in found.disagreements]
-    assert apart == [("c1", "n", "y"), ("c2", "y", "n")]
 
 
 # Judges on a panel: what each read, what it took, and who is compared with whom.
@@ -137,12 +129,6 @@ def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
     read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nFail,b,,\nfail,b,,\n")
 
     assert read == [Label(2, "a", 2, "Polite", "pass"), Label(3, "b", 0, CASE, "fail")]
-
-
-def test_passes_are_the_positive_class() -> None:
-    pairs = [("pass", "pass")] * 2 + [("pass", "fail"), ("fail", "fail"), ("fail", "pass")]
-    pairs += [("unknown", "unknown"), ("unknown", "pass")]
-    assert shares_of(pairs) == {"accuracy": (4, 7), "precision": (2, 3), "recall": (2, 4)}
 
 
 def test_a_label_may_name_the_case_and_a_trials_own_outranks_it() -> None:
