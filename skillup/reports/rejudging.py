@@ -41,6 +41,7 @@ from skillup.stats import wilson
 JUDGEMENT_VERSION = "skillup.judgement/1"
 PANEL_VERSION = "skillup.panel/1"
 _NAME = 100
+_WIDE = 120  # Columns of a terminal that has room for intervals beside their figures
 _EVIDENCE = 160
 Data = Mapping[str, Any]
 
@@ -344,8 +345,9 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
     console.print()
     print_line(console, f"{name} and people's labels", style="bold")
     shown = {"all": score, **score["groups"]}
+    apart = "\n" if console.is_terminal and console.width < _WIDE else " "
     rows = [
-        [one_line(what, _NAME), str(one["items"]), *(_with_limits(one, n) for n in _SHARES)]
+        [one_line(what, _NAME), str(one["items"]), *(_with_limits(one, n, apart) for n in _SHARES)]
         for what, one in shown.items()
     ]
     print_table(console, rows, ["", "items", *_SHARES], indent=2)
@@ -375,13 +377,13 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
 _SHARES = ("accuracy", "precision", "recall", "kappa")
 
 
-def _with_limits(found: Data, name: str) -> str:
-    """``83 % (44-97 %)``, ``0.67 (0.12-1.00)``."""
+def _with_limits(found: Data, name: str, apart: str) -> str:
+    """``83 % (44-97 %)``, ``0.67 (0.12 to 1.00)``; `apart` stands before the interval."""
     if name == "kappa":
         limits = found["kappa_interval"]
-        return _kappa(found) + (" ({:.2f} to {:.2f})".format(*limits) if limits else "")
+        return _kappa(found) + (f"{apart}({limits[0]:.2f} to {limits[1]:.2f})" if limits else "")
     limits = found["intervals"][name]
-    between = " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits)) if limits else ""
+    between = "{}({:.0f}-{:.0f} %)".format(apart, *(100 * x for x in limits)) if limits else ""
     return _share(found[name]) + between
 
 

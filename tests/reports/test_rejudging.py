@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from rich.console import Console
 
 from skillup.judges.labels import Label, against_labels
-from skillup.judges.rejudge import JudgeColumn, compare, pairs_of
+from skillup.judges.rejudge import JudgeColumn, JudgedItem, compare, pairs_of
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,
@@ -128,3 +129,17 @@ def test_costs_stand_beside_each_judge() -> None:
     assert lines[0] == "1 trial"
     assert lines[2].split() == ["a:x", "1", "1", "0", "0", "0", "3", "1", "1.2k", "$0.0134"]
     assert lines[3].split() == ["b:y", "1", "0", "1", "0", "0", "3", "3", "0", "$0"]
+
+
+def test_at_80_columns_the_table_of_labels_has_its_names_and_whole_figures() -> None:
+    """The first column was gone, and intervals had no end."""
+    stream, one = io.StringIO(), column("a", True)
+    named = "rubric / the answer says which files there are, similar ≥ 0.75"
+    one.verdicts = {JudgedItem(JOB, 1, named): next(iter(one.verdicts.values()))}
+    data = panel([one], [Label(2, JOB, 1, named, "fail", stratum="pass")])
+    console = Console(file=stream, width=80, force_terminal=True, no_color=True, highlight=False)
+    print_panel(data, console, quiet=True)
+    lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in stream.getvalue().splitlines()]
+    table = " ".join(lines[lines.index("a and people's labels") :])
+    assert max(map(len, lines)) <= 80
+    assert (table.count("(0-79 %)"), "0.75" in table, "the answer" in table) == (6, True, True)

@@ -110,12 +110,12 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
     if counts.total:
         compared = source.kind not in ("session", "input")
         console.print()
-        console.print(counts_line(counts, compared=compared), soft_wrap=True)
+        print_line(console, counts_line(counts, compared=compared))
         if counts.took is not None:
             calls, stored, total, cost = took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             by = ", by batches" if request.batch else ""
-            console.print(f"judges that read{by}: {words}", soft_wrap=True)
+            print_line(console, f"judges that read{by}: {words}")
 
 
 def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], object]) -> int:

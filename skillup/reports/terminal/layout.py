@@ -25,7 +25,8 @@ _LOG_TABLE_WIDTH = 10_000
 """Where there is no terminal, a row is one line: log files are searched line by line."""
 _NARROWEST = 12
 _WORDS = re.compile(r"\S*\s*")
-_PIECES = re.compile(r"[^\s/:._-]*[\s/:._-]*")  # Of a long name, with what ends each
+_PIECES = re.compile(r"(?:[^\s/:._-]|(?<=\d)\.(?=\d))*[\s/:._-]*")
+"""Of a long name, with what ends each; numbers are whole."""
 
 
 def make_console(stream: TextIO | None = None) -> Console:
@@ -71,7 +72,8 @@ def print_table(
     width = console.width if console.is_terminal else _LOG_TABLE_WIDTH
     places, titles = align or usual, [make_text(head) for head in heads or [""] * columns]
     cells = [[make_text(cell) for cell in row] for row in rows]
-    sizes = [[cell.cell_len for cell in column] for column in zip(titles, *cells, strict=True)]
+    columns_of = zip(titles, *cells, strict=True)
+    sizes = [[max(map(cell_len, c.plain.split("\n"))) for c in column] for column in columns_of]
     widths = [max(column) for column in sizes]
     least = [_NARROWEST if at == "l" else max(n[1:] or n) for n, at in zip(sizes, places)]  # noqa: B905
     for _ in range(sum(widths) + 2 * (columns - 1) + indent - width):  # the widest yields
