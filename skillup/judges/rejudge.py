@@ -258,28 +258,13 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
 
 # How far two judges say the same: the share of agreement, and Cohen's kappa.
 
-
-@frozen
-class Agreement:
-    """Of two judges, over what both were asked and both answered."""
-
-    items: int
-    agreed: int
-    kappa: float | None
-    """-1..1; None where it is not defined: both always said the same one thing, or no items."""
-    disagreements: tuple[tuple[JudgedItem, JudgeVerdict, JudgeVerdict], ...]
-
-    @property
-    def share(self) -> float | None:
-        return self.agreed / self.items if self.items else None
+Pairs = Sequence[tuple[JudgedItem, JudgeVerdict, JudgeVerdict]]
+"""What two judges said of the same items, on which neither failed."""
 
 
-def agreement(first: Verdicts, second: Verdicts) -> Agreement:
+def both_said(first: Verdicts, second: Verdicts) -> Pairs:
     both = [(item, first[item], second[item]) for item in first if item in second]
-    both = [(item, a, b) for item, a, b in both if a.said and b.said]
-    apart = tuple((item, a, b) for item, a, b in both if a.said != b.said)
-    kappa, _ = kappa_of([(str(a.said), str(b.said)) for _, a, b in both])
-    return Agreement(len(both), len(both) - len(apart), kappa, apart)
+    return [(item, a, b) for item, a, b in both if a.said and b.said]
 
 
 def kappa_of(
@@ -338,13 +323,10 @@ class JudgeColumn:
         return {item: one.reason for item, one in self.read().items() if one.said is None}
 
 
-JudgePair = tuple[str, str, Agreement, Agreement]
-"""Two judges by name, and how far they agree on items and on trials."""
-
-
-def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
+def pairs_of(columns: Collection[JudgeColumn]) -> list[tuple[str, str, Pairs, Pairs]]:
+    """Of each two judges the names, and what both said of items and of trials."""
     judges = [(one.name, one.read(), one.trials()) for one in columns]
     return [
-        (one, other, agreement(read, other_read), agreement(trials, other_trials))
+        (one, other, both_said(read, other_read), both_said(trials, other_trials))
         for (one, read, trials), (other, other_read, other_trials) in combinations(judges, 2)
     ]

@@ -15,10 +15,9 @@ from rich.text import Text
 from skillup import __version__
 from skillup.judges.labels import Score, shares_of
 from skillup.judges.rejudge import (
-    Agreement,
     GradeChange,
     JudgeColumn,
-    JudgePair,
+    Pairs,
     is_read,
     kappa_of,
     says_of,
@@ -220,7 +219,7 @@ def took_words(took: Data | None) -> tuple[str, str, str, str]:
 def panel_data(
     source: str,
     columns: Sequence[JudgeColumn],
-    pairs: Sequence[JudgePair],
+    pairs: Sequence[tuple[str, str, Pairs, Pairs]],
     scores: Mapping[str, Score],
     trials: int,
 ) -> dict[str, Any]:
@@ -244,7 +243,8 @@ def panel_data(
     for first, second, items, of_trials in pairs:
         apart = [
             {**asdict(item), "first": asdict(one), "second": asdict(other)}
-            for item, one, other in items.disagreements
+            for item, one, other in items
+            if one.said != other.said
         ]
         more = {"trials": _agreement(of_trials), "disagreements": apart}
         compared.append({"first": first, "second": second, **_agreement(items), **more})
@@ -258,9 +258,12 @@ def panel_data(
     }
 
 
-def _agreement(found: Agreement) -> dict[str, Any]:
-    counts = {"items": found.items, "agreed": found.agreed}
-    return {**counts, "agreement": found.share, "kappa": found.kappa}
+def _agreement(found: Pairs) -> dict[str, Any]:
+    """Shares and kappa are null where there is nothing to divide by."""
+    said = [(str(one.said), str(other.said)) for _, one, other in found]
+    agreed, kappa = sum(one == other for one, other in said), kappa_of(said)[0]
+    share = agreed / len(said) if said else None
+    return {"items": len(said), "agreed": agreed, "agreement": share, "kappa": kappa}
 
 
 def _score(score: Score) -> dict[str, Any]:

@@ -135,7 +135,8 @@ def test_at_80_columns_the_table_of_labels_has_its_names_and_whole_figures() -> 
     """The first column was gone, and intervals had no end."""
     stream, one = io.StringIO(), column("a", True)
     named = "rubric / the answer says which files there are, similar ≥ 0.75"
-    said: list[tuple[Said, Said]] = [("pass", "pass")] * 3 + [("fail", "fail"), ("pass", "fail")]
+    right: tuple[Said, Said] = ("pass", "pass")
+    said = [right, right, right, ("fail", "fail"), ("pass", "fail")]
     one.verdicts = {
         JudgedItem(JOB, n, named): JudgeVerdict(judge, "", kind="rubric")
         for n, (judge, _) in enumerate(said, start=1)
