@@ -181,13 +181,17 @@ function totals({ summary, rows, run }: Index): Part {
   const users = rows.map((row) => row.simulator).filter((one) => known(one));
   const by = (models: string[] | undefined, word: string) =>
     models?.length ? ` ${word} ${models.join(", ")}` : "";
-  const line = (who: string, dollars: number | null, used: number | null, note: string): Cell[] => [
+  const line = (
+    who: string, dollars: number | null, used: number | null, note: string, least = ""
+  ): Cell[] => [
     { head: who },
-    { number: cost(dollars) },
+    { number: known(dollars) ? least + cost(dollars) : cost(dollars) },
     { number: tokenText(used) },
     { text: note },
   ];
-  const lines = [line("Agent", summary.cost_usd, tokens(summary.usage), "")];
+  const untold = (row: Row) => /^(PASS|FAIL|ERROR)$/.test(row.status) && !known(row.cost_usd);
+  const least = rows.some(untold) ? "≥ " : "";
+  const lines = [line("Agent", summary.cost_usd, tokens(summary.usage), "", least)];
   if (judging) {
     const note = plural(judging.calls, "request") + by(judging.models, "to");
     lines.push(line("Judges", judging.cost_usd, tokens(judging.usage), note));
