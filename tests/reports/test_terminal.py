@@ -128,11 +128,13 @@ def test_it_adds_up_what_running_and_ended_trials_took(tmp_path: Path) -> None:
     progress.start(two, 1)
     usage = {"input_tokens": 30, "output_tokens": 3}
     progress.end(two, a_grade(usage=usage, cost_usd=0.25))
-    assert progress.spent() == (133, 0.75)
+    assert progress.spent() == (133, "$0.75")
 
     progress.start(one, 2)  # another attempt keeps what the first one took
     assert progress.running[one.id].doing == "attempt 2"
-    assert progress.spent() == (133, 0.75)
+    assert progress.spent() == (133, "$0.75")
+    progress.end(one, a_grade(cost_usd=None))
+    assert progress.spent()[1] == "≥ $0.25", "one that does not tell is no zero"
 
 
 def test_what_a_trial_is_doing(tmp_path: Path) -> None:

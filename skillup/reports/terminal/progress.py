@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from skillup.plan import Job, Plan
 from skillup.reports.result import STYLE, Row
-from skillup.reports.text import Labels, count, money, one_line, seconds, tokens
+from skillup.reports.text import Labels, count, money, one_line, seconds, tokens, total
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.trial.request import TrialEvent
@@ -80,7 +80,7 @@ class RunProgress:
         self.total = len(plan.jobs)
         self._waiting = {job.id for job in plan.jobs if job.id not in done}
         self._tokens: int | None = None
-        self._cost: float | None = None
+        self._costs: list[float | None] = []
 
     @property
     def done(self) -> int:
@@ -106,14 +106,15 @@ class RunProgress:
         self.running.pop(job.id, None)
         self.counts[grade.status] += 1
         self._tokens = _sum(self._tokens, Row(grade).tokens)
-        self._cost = _sum(self._cost, grade.cost_usd)
+        self._costs.append(grade.cost_usd)
 
-    def spent(self) -> tuple[int | None, float | None]:
-        """Tokens and cost so far, running trials included; None: not known."""
-        used, cost = self._tokens, self._cost
+    def spent(self) -> tuple[int | None, str]:
+        """Tokens and cost so far, running trials included; None, or a dash: not known."""
+        used, costs = self._tokens, [*self._costs]
         for running in list(self.running.values()):
-            used, cost = _sum(used, running.tokens), _sum(cost, running.cost_usd)
-        return used, cost
+            used = _sum(used, running.tokens)
+            costs += [] if running.cost_usd is None else [running.cost_usd]
+        return used, total(costs)
 
     def seconds_left(self) -> float | None:
         """At the pace so far, running trials being half done; None: too little is known."""
@@ -134,8 +135,8 @@ class RunProgress:
         used, cost = self.spent()
         if used is not None:
             yield f"{tokens(used)} tokens"
-        if cost is not None:
-            yield money(cost)
+        if cost != money(None):
+            yield cost
 
 
 def _sum(a: Amount | None, b: Amount | None) -> Amount | None:
