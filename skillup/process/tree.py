@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 # The process table. psutil needs ten times as long as /proc/PID/stat, so it is asked only where
 # there is no /proc.
@@ -99,15 +99,16 @@ def read_table() -> dict[int, ProcessRow]:
     return {row.pid: row for pid in pids if (row := read_row(pid)) is not None}
 
 
-def own_children(pid: int | Literal["self"] = "self") -> set[int] | None:
+def own_children(pid: int | None = None) -> set[int] | None:
     """The pids of our children, also orphans that came to us; None: the system does not say.
 
-    Or of another process's.
+    Or of another process's. Of ours only those of the first thread, to which orphans come: what
+    other threads start are main processes of running turns.
     """
-    found: set[int] = set()
+    own, found = os.getpid(), set[int]()
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            file = os.open(f"/proc/{pid}/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
+        for task in [own] if pid is None else os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            file = os.open(f"/proc/{pid or own}/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 text = b"".join(iter(partial(os.read, file, 1 << 16), b""))
                 found.update(map(int, text.split()))

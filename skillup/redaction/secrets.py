@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -88,11 +88,10 @@ class Secrets:
 
         What is spared here stays so.
         """
-        names = frozenset(names)
-        asked = frozenset(environment.items()), names
+        found = credentials_of(environment, names)
+        asked = frozenset(found.items())
         if asked in self._with:
             return self._with[asked]
-        found = credentials_of(environment, names)
         spared = {
             name: value
             for name, value in found.items()
@@ -125,6 +124,8 @@ class Secrets:
         return bool(self._forms)
 
     def mask(self, text: str) -> str:
+        if self.are_absent(text):
+            return text
         # Colours may break a secret in two: a text that holds one loses its colour codes.
         if self._forms and (plain := without_codes(text)) != text and any(self._hits(plain)):
             text = plain
@@ -174,6 +175,8 @@ def _parts(value: str) -> Iterator[str]:
 
 def _escaped_forms(value: str) -> set[str]:
     """As it is, inside JSON, inside JSON that is itself a text in JSON, and in a URL."""
+    if _NEVER_ESCAPED.fullmatch(value):
+        return {value}
     forms = {value, value.replace("\\", "\\\\")}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
@@ -238,23 +241,27 @@ def credentials_of(
     explicit = set(names)
     found: dict[str, str] = {}
     for name, value in environment.items():
-        value = value.strip()
-        password = _URL_PASSWORD.match(value)
-        if password:
-            found[f"{name}.password"] = password[1]
-            if "%" in password[1]:  # whoever logs in by it has it as it was meant
-                found[f"{name}.password'"] = unquote(password[1])
-        elif pairs := _PAIR.findall(value):
-            found |= {f"{name}.{n}": text.strip("'") for n, text in enumerate(pairs, start=1)}
-        elif (
-            name in explicit
-            or _SHAPE.fullmatch(value)
-            or (_NAME.search(name.upper()) and not _is_path(value))
-        ):
-            found[name] = value
-            # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
-            found |= {f"{name}.{n}": text for n, text in enumerate(json_texts(value), start=1)}
+        found |= _credentials_in(name, value, name in explicit)
     return found
+
+
+@lru_cache(500)  # All trials of a run have nearly the same variables
+def _credentials_in(name: str, value: str, explicit: bool) -> Mapping[str, str]:
+    value = value.strip()
+    password = _URL_PASSWORD.match(value)
+    if password:
+        found = {f"{name}.password": password[1]}
+        if "%" in password[1]:  # whoever logs in by it has it as it was meant
+            found[f"{name}.password'"] = unquote(password[1])
+        return found
+    if pairs := _PAIR.findall(value):
+        return {f"{name}.{n}": text.strip("'") for n, text in enumerate(pairs, start=1)}
+    is_named = explicit or _SHAPE.fullmatch(value)
+    if is_named or (_NAME.search(name.upper()) and not _is_path(value)):
+        # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
+        parts = enumerate(json_texts(value), start=1)
+        return {name: value, **{f"{name}.{n}": text for n, text in parts}}
+    return {}
 
 
 def json_texts(value: str) -> list[str]:

@@ -18,7 +18,7 @@ import secrets
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,8 @@ class Scratch:
         self._lock = threading.Lock()
         self._home: Path | None = None  # Where the link led, once it was found to be ours
         self._free: dict[str, list[str]] = {}  # Emptied places, by the engine that served there
-        self._made = 0  # Such places so far
+        self._old: list[str] = []  # Emptied directories that nobody needs
+        self._made = 0  # Of both so far
 
     def directory(self, job_id: str) -> Path:
         """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
@@ -86,14 +87,22 @@ class Scratch:
         try:
             if not nothing_escaped():
                 return partial(self.remove, job_id)
-            _empty(os.fspath(path), None, _KEPT, [_SMALL])
-            self._made += 1
-            free = f"{path.parent}/{self._made}{_FREE}"
-            os.rename(path, free)  # noqa: PTH104 - done for every trial
+            for emptied in _reset(os.fspath(path), _KEPT, [_SMALL]):
+                self._old.append(self._rename(emptied, _OLD))
+            free = self._rename(os.fspath(path), _FREE)
         except OSError:
             return partial(self.remove, job_id)
         self._free.setdefault(job_id.split("/")[-3:][0], []).append(free)
-        return None
+        if len(self._old) < _MANY_OLD:
+            return None
+        old, self._old = self._old, []
+        return lambda: [remove_tree(Path(one)) for one in old]
+
+    def _rename(self, path: str, suffix: str) -> str:
+        self._made += 1
+        new = f"{self._home}/{self._made}{suffix}"
+        os.rename(path, new)  # noqa: PTH104 - done for every trial
+        return new
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
@@ -101,7 +110,7 @@ class Scratch:
             home, self._home = self._existing_home(), None
             if home is None:
                 return
-            for free in home.glob(f"*{_FREE}"):
+            for free in (*home.glob(f"*{_FREE}"), *home.glob(f"*{_OLD}")):
                 remove_tree(free)
             for directory in home.iterdir():
                 with suppress(OSError):
@@ -168,7 +177,7 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        _empty(os.fspath(path), None, None)
+        _empty(os.fspath(path), None)
         path.rmdir()
         return True
     waiting = [path]
@@ -196,47 +205,70 @@ def remove_tree(path: Path) -> bool:
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+_TEMPORARY = "tmp"
 # What stays of a place that another trial gets: directories as each trial makes them.
 _KEPT: Mapping[str, Any] = {
     "home": {"home": {".claude": {}, ".codex": {}}},
-    "tmp": {},
+    _TEMPORARY: {},
     "workspace": {},
 }
-_FREE = ".free"
+_FREE, _OLD = ".free", ".old"
+_MANY_OLD = 40
+"""So many directories are removed together, in a thread: some file systems wait for the disk (ext4
+with `discard`) at each."""
 _SMALL = 500  # Entries; one more for each 4 KiB
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 
 
-def _empty(
-    name: str, parent: int | None, kept: Mapping[str, Any] | None, left: list[int] | None = None
-) -> None:
-    """Removes all that is in a directory but what is `kept`; None: it is not kept itself.
+def _reset(path: str, kept: Mapping[str, Any], left: list[int]) -> Iterator[str]:
+    """Removes all that is in a directory where nobody is at work, but directories that are `kept`.
 
-    Never through a link that came in between. Raises OSError, also if what stays is not as it was
-    made, or if there is more than `left`; and RecursionError.
+    Others are emptied of files, and yielded, to be taken away. Raises OSError, also if one that is
+    kept is not as it was made, or if there is more than `left`; and RecursionError.
+    """
+    private = "home" in kept or path.endswith(f"/{_TEMPORARY}")
+    mode = stat.S_IFDIR | (0o700 if private else 0o777 & ~_UMASK)
+    added = (one for one in os.listxattr(path) if not one.startswith("security."))
+    if os.lstat(path).st_mode != mode or any(added):
+        raise PermissionError(path)
+    with os.scandir(path) as scan:
+        entries = list(scan)
+    for entry in entries:
+        if (own := kept.get(entry.name)) is not None:
+            yield from _reset(entry.path, own, left)
+        elif entry.is_dir(follow_symlinks=False):
+            _empty(entry.path, None, left)
+            yield entry.path
+        else:
+            _count(entry, left)
+            os.unlink(entry.path)  # noqa: PTH108
+
+
+def _count(entry: os.DirEntry[str], left: list[int]) -> None:
+    left[0] -= 1 + (entry.stat(follow_symlinks=False).st_size >> 12)
+    if left[0] < 0:
+        raise OSError(entry.name)
+
+
+def _empty(name: str, parent: int | None, left: list[int] | None = None) -> None:
+    """Removes all that is in a directory, never through a link that came in between.
+
+    Where there may be so much `left`, but for directories, which are emptied. Raises OSError, also
+    if there is more; and RecursionError.
     """
     directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
-        if kept is not None:
-            private = parent is None or "home" in kept or name == "tmp"
-            mode = 0o700 if private else 0o777 & ~_UMASK
-            added = (one for one in os.listxattr(directory) if not one.startswith("security."))
-            if stat.S_IMODE(os.fstat(directory).st_mode) != mode or any(added):
-                raise PermissionError(name)
         with os.scandir(directory) as scan:
             entries = list(scan)
         for entry in entries:
-            own = kept.get(entry.name) if kept else None
-            if left is not None and own is None:
-                left[0] -= 1 + (entry.stat(follow_symlinks=False).st_size >> 12)
-                if left[0] < 0:
-                    raise OSError(name)
-            if own is None and not entry.is_dir(follow_symlinks=False):
+            if left is not None:
+                _count(entry, left)
+            if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.name, dir_fd=directory)
                 continue
-            _empty(entry.name, directory, own, left)
-            if own is None:
+            _empty(entry.name, directory, left)
+            if left is None:
                 os.rmdir(entry.name, dir_fd=directory)
     finally:
         os.close(directory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -69,9 +70,8 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
     found: list[SkillToInstall] = []
     under_test = suite.suite.skills
     if under_test is None:  # the skill whose directory holds `evals/`
-        is_skill = (
-            suite.path.resolve().parent.name == "evals" and Path(suite.root / "SKILL.md").is_file()
-        )
+        has_file = os.path.isfile(f"{suite.root}/SKILL.md")  # noqa: PTH113 - done for every trial
+        is_skill = has_file and suite.path.resolve().parent.name == "evals"
         under_test = [SkillRef(path=".")] if is_skill else []
     refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
     refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]
@@ -156,8 +156,7 @@ def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
     )
     for name in ("no_proxy", "NO_PROXY"):  # else it would ask a proxy for our address
         environment[name] = ",".join(filter(None, (environment.get(name), "127.0.0.1")))
-    trial = replace(trial, environment=environment, extra_env=extra)
-    return replace(trial, gateway=route, secrets=secrets)
+    return replace(trial, environment=environment, extra_env=extra, gateway=route, secrets=secrets)
 
 
 async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnError:

@@ -6,9 +6,9 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from glob import escape
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -132,7 +132,12 @@ class ClaudeCode(WritingCliEngine):
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """Its folder is not computed: the workspace may have been elsewhere."""
-        return min((engine_home / "projects").glob(f"*/{escape(session_id)}.jsonl"), default=None)
+        projects, name = f"{engine_home}/projects", f"{session_id}.jsonl"
+        with suppress(OSError):
+            for folder in sorted(os.listdir(projects)):  # noqa: PTH208 - done for every turn
+                if os.path.isfile(file := f"{projects}/{folder}/{name}"):  # noqa: PTH113
+                    return Path(file)
+        return None
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Not a tool's result or the CLI's own text."""
@@ -281,8 +286,9 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    above = [_GLOB_CHARACTERS.sub(r"\\\1", str(one).rstrip("/")) for one in workspace.parents]
-    excluded = [f"{place}/{name}" for place in above for name in _INSTRUCTIONS]
+    above = _GLOB_CHARACTERS.sub(r"\\\1", str(workspace)).split("/")[:-1]
+    places = ["/".join(above[:count]) for count in range(len(above), 0, -1)]
+    excluded = [f"{place}/{name}" for place in places for name in _INSTRUCTIONS]
     servers = f"{workspace}/.mcp.json"
     own_servers = ["--mcp-config", servers] if os.path.isfile(servers) else []  # noqa: PTH113
     settings = json.dumps({"claudeMdExcludes": excluded})
