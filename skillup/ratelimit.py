@@ -65,7 +65,9 @@ class RateLimiter:
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
     ) -> _Provider:
-        return self._providers.setdefault(account, _Provider(self, end))
+        if account not in self._providers:
+            self._providers[account] = _Provider(self, end)
+        return self._providers[account]
 
 
 class Throttle:

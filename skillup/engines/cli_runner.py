@@ -280,7 +280,7 @@ class CliTurn:
         if not self.own_files:
             return await anyio.to_thread.run_sync(lambda: work(find(), *more))
         file = find()
-        small = file is None or not file.is_file() or file.stat().st_size < _SHORT_BYTES
+        small = file is None or not os.path.isfile(file) or os.path.getsize(file) < _SHORT_BYTES  # noqa: PTH113, PTH202
         return await do_beside(small, work, file, *more)
 
     def _changed(self, file: Path | None) -> TurnError | None:
@@ -433,7 +433,7 @@ class CliTurn:
         if (route := self.trial.gateway) is not None:  # another one in every trial
             argv = [argument.replace(route.url, route.upstream) for argument in argv]
         process = ProcessInfo(
-            argv=[secrets.mask(argument) for argument in argv],
+            argv=secrets.mask("\0".join(argv)).split("\0"),
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             ended_by=outcome.ended_by,

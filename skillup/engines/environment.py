@@ -20,7 +20,7 @@ from skillup.engines.events import as_dict, words
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
-from skillup.workspace.disk import write_whole
+from skillup.workspace.disk import make_directory, write_whole
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -71,14 +71,15 @@ def trial_environment(
     copied into the trial's home, once: the CLI may renew its own copy.
     """
     # The system's holds other programs' files, and sandboxes let tools write into it.
-    trial.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
-    given = {"TMPDIR": str(trial.temporary), **credentials, **trial.extra_env}
+    temporary = trial.temporary
+    make_directory(temporary, 0o700)
+    given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
     own_home = trial.home / "home"
     directory = own_home / home.directory if home is not None else own_home
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}

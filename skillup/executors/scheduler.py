@@ -39,7 +39,7 @@ class Scheduler:
         """
         self.places = places
         self._order, self._has_room = order, has_room
-        self._changed = anyio.Event()
+        self._changed, self._awaited = anyio.Event(), False
         self._open = {job.id for unit in units for job in unit}
         self._dependents: dict[str, list[Unit]] = {}
         self._missing: dict[str, set[str]] = {}
@@ -72,11 +72,13 @@ class Scheduler:
 
     def notify(self) -> None:
         """Something has changed: another unit may be able to begin."""
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._awaited:
+            self._changed.set()
+            self._changed, self._awaited = anyio.Event(), False
 
     async def changed(self) -> None:
         """Wait for the next change."""
+        self._awaited = True
         await self._changed.wait()
 
     def next(self) -> Unit | None:

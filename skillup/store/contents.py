@@ -66,6 +66,7 @@ class Stream:
     """One raw stream that is being written, stored part by part."""
 
     def __init__(self, database: Database, attempt: int, name: str) -> None:
+        """In place of one of this name."""
         self._database, self._attempt, self._name = database, attempt, name
         self._parts: list[bytes] = []
         self._size = self._number = 0
@@ -87,8 +88,14 @@ class Stream:
 
     def _store(self) -> None:
         data, about = b"".join(self._parts), (self._attempt, self._name, self._number)
-        sql = "INSERT INTO streams VALUES (?, ?, ?, ?)"
-        self._database.put(lambda file: file.execute(sql, (*about, pack(data))), len(data))
+
+        def insert(connection: sqlite3.Connection) -> None:
+            if not about[2]:
+                old = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+                connection.execute(old, about[:2])
+            connection.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", (*about, pack(data)))
+
+        self._database.put(insert, len(data))
         self._parts, self._size, self._number = [], 0, self._number + 1
         self._stored = time.monotonic()
 
@@ -106,8 +113,6 @@ class Streams:
 
     def open(self, name: str) -> Stream:
         """A new stream, in place of one of this name."""
-        sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
-        self._database.execute(sql, self._attempt, self._folder + name)
         return Stream(self._database, self._attempt, self._folder + name)
 
     def set_aside(self, stem: str, as_what: str) -> None:

@@ -26,6 +26,7 @@ from skillup.workspace.disk import (
     copy_entries,
     do_beside,
     list_tree,
+    make_directory,
     path_problem,
     refuse_full_disk,
     shown,
@@ -67,21 +68,20 @@ async def prepare_workspace(
     timeout_seconds: float,
     setup_steps: Sequence[str] = (),
 ) -> PreparedWorkspace | TurnError:
-    """Fills ``destination`` (made if need be) or says what keeps it from being filled.
+    """Fills ``destination`` (a real path, made if need be) or says what keeps it from being filled.
 
     In this order: fixture, inline files, git, skills, the suite's ``setup_steps``, the case's
     ``context.setup``; so setup commands see everything, and the skills are in no commit and not in
     ``git status``. ``env`` is the whole environment of the commands; each may take
     ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``.
     """
+    root = destination
 
-    def place_files() -> Path:
-        destination.mkdir(parents=True, exist_ok=True)
-        root = Path(os.path.realpath(destination))
+    def place_files() -> None:
+        make_directory(root)
         if context.fixture is not None:
             _copy_fixture((suite_root / context.fixture).resolve(), root)
         _write_inline_files(root, context.files, None if context.literal else variables)
-        return root
 
     def install() -> list[InstalledSkill]:
         installed = [install_skill(skill, root, skill_directories) for skill in skills]
@@ -90,7 +90,7 @@ async def prepare_workspace(
         return installed
 
     try:
-        root = await do_beside(context.fixture is None and not context.files, place_files)
+        await do_beside(context.fixture is None and not context.files, place_files)
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
