@@ -6,21 +6,25 @@ trial's own, and what it has for a key is worth nothing elsewhere: the real one 
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 from weakref import WeakValueDictionary
 
 import anyio
-import h11
-import httpcore2
+import anyio.to_thread
 from anyio.abc import ByteStream, SocketAttribute
 
 from skillup.gateway.meter import Mask, Route
+
+if TYPE_CHECKING:
+    import h11
+    import httpcore2
 
 # Of one connection and not of the message; what is packed could not be metered.
 _HOP_BY_HOP = frozenset(
@@ -51,6 +55,8 @@ class Gateway:
 
     async def serve(self, stream: ByteStream) -> None:
         """One connection of an agent's."""
+        if "httpcore2" not in sys.modules:  # It takes long to import, while an agent is waited for
+            await anyio.to_thread.run_sync(import_module, "httpcore2")
         connection = _Connection(stream)
         async with stream:
             with suppress(Exception):  # It ends as it would without us; no other is to know
@@ -60,6 +66,8 @@ class Gateway:
 
     async def _answer(self, connection: _Connection, request: h11.Request) -> None:
         """Pass a request on to the model, and its answer to the agent."""
+        import h11
+
         token, _, path = request.target.decode("latin-1").lstrip("/").partition("/")
         route, given = self._routes.get(token), dict(request.headers)
         if route is None or not route.is_open:
@@ -107,6 +115,10 @@ class Gateway:
 
     def _pool(self, upstream: str) -> httpcore2.AsyncConnectionPool:
         """Connections to there, by the proxy that the user's variables name."""
+        from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+
+        import httpcore2
+
         parts, env = urlsplit(upstream), self._environment
         names = (f"{parts.scheme}_proxy", "all_proxy")
         proxy = next(filter(None, (env.get(n) or env.get(n.upper()) for n in names)), "")
@@ -133,12 +145,15 @@ class _Connection:
     """What h11 knows of a connection of an agent's."""
 
     def __init__(self, stream: ByteStream) -> None:
+        import h11
+
         self._stream, self._state = stream, h11.Connection(h11.SERVER)
+        self._more: object = h11.NEED_DATA
         self.start_next = self._state.start_next_cycle  # Raises if one side has not ended, or left
 
     async def event(self) -> Any:
         """The next one. Raises what h11 and the stream do."""
-        while (event := self._state.next_event()) is h11.NEED_DATA:
+        while (event := self._state.next_event()) is self._more:
             self._state.receive_data(await self._stream.receive())
         return event
 
@@ -154,6 +169,8 @@ class _Connection:
             await self._stream.send(data)
 
     async def refuse(self, status: int, why: str) -> None:
+        import h11
+
         headers = [("content-length", str(len(why))), ("connection", "close")]
         await self.send(h11.Response(status_code=status, headers=headers))
         await self.send(h11.Data(data=why.encode()))

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -221,13 +221,17 @@ def all_runs(
 
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
-    about, data = run.about, json.dumps(asdict(run), ensure_ascii=False)
+    about, data = run.about, json.dumps(run, ensure_ascii=False, default=_fields_of)
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
     texts = [t if t.isascii() else t.encode("utf-8", "replace").decode() for t in row]
     with open_index(url, write=True) as execute:
         execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
         execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", *texts)  # noqa: S608
+
+
+def _fields_of(one: Any) -> dict[str, Any]:
+    return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def forget_run(url: str, run_id: str) -> None:

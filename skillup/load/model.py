@@ -146,6 +146,9 @@ def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:
         yield ("judges", number) if case.judges is not None else ("judge",), judge
 
 
+_NESTED = ("assertions", "any_of", "all_of", "none_of")
+
+
 def _walk(
     found: list[Check] | Check | CheckSet | None, loc: Loc, depth: int = 0
 ) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
@@ -154,8 +157,9 @@ def _walk(
             yield from _walk(check, (*loc, index), depth)
     elif found is not None:
         yield loc, found, depth
-        for key in ("assertions", "any_of", "all_of", "none_of"):
-            if key in found.model_fields_set:
+        fields = found.model_fields_set
+        for key in () if fields.isdisjoint(_NESTED) else _NESTED:
+            if key in fields:
                 inner = getattr(found, key)
                 yield from _walk(inner, (*loc, key), depth + (key == "assertions"))
 

@@ -335,7 +335,6 @@ class RunDirectory(StoredRun):
             " WHERE job = ? AND state = 'finished'"
         )
         self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
-        self.journal("trial_graded", job=job_id)
         return Grade.model_validate_json(data) if masked else grade
 
     def write_judgement(

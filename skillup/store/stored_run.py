@@ -124,10 +124,11 @@ class StoredRun:
         return {job: (attempt, graded) for job, attempt, graded in self.database.rows(sql)}
 
     def progress_stamp(self) -> tuple[Any, ...]:
-        """Differs when a trial has begun, ended, or begun or ended a turn, and for each event."""
+        """Differs when a trial or a turn of it has begun or ended, for each grade and event."""
         sql = (
             "SELECT (SELECT max(id) FROM events), (SELECT count(*) FROM streams WHERE part = 0),"
-            " (SELECT sum(length(checkpoint)) FROM attempts WHERE state = 'begun')"
+            " (SELECT sum(length(checkpoint)) FROM attempts WHERE state = 'begun'),"
+            " (SELECT sum(graded) FROM attempts)"
         )
         return self.database.rows(sql)[0]
 
