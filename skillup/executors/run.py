@@ -305,9 +305,11 @@ class Run:
         self.observer.trial_retried(job, record, reason)
 
     async def _keep(self, job: Job, record: Record, write: Callable[..., T]) -> T:
+        make = partial(self.directory.stored_form, job.id, record)
+        if _is_short(record):
+            return write(job.id, record, make())
         with anyio.CancelScope(shield=True):  # what has ended is kept
-            make = self.directory.stored_form
-            made = await do_beside(_is_short(record), make, job.id, record)
+            made = await anyio.to_thread.run_sync(make)
         return write(job.id, record, made)
 
     def leave(self, job: Job) -> None:

@@ -139,8 +139,10 @@ def _changed(value: Any, change: Callable[[str, _Sort], str], sort: _Sort) -> An
     update = {}
     for name in value.model_fields_set:
         inner = _SORTS.get(f"{type(value).__name__}.{name}") or _SORTS.get(name, sort)
-        update[name] = _changed(getattr(value, name), change, inner)
-    return value.model_copy(update=update)
+        old = getattr(value, name)
+        if (new := _changed(old, change, inner)) != old:
+            update[name] = new
+    return value.model_copy(update=update) if update else value
 
 
 def _pattern(braces: bool) -> re.Pattern[str]:

@@ -11,6 +11,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -132,6 +133,15 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
     return masked_json(value, mask, indent=indent)[0] + b"\n"
 
 
+@cache
+def _encoder(indent: int | None) -> Callable[[Any], str]:
+    separators = (",", ":") if indent is None else None
+    made = json.JSONEncoder(
+        ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
+    )
+    return made.encode
+
+
 def masked_json(
     value: BaseModel | Mapping[str, Any],
     mask: Mask,
@@ -148,11 +158,9 @@ def masked_json(
                 return _harmless(text), False
         value = value.model_dump(mode="json", **about)
 
-    separators = (",", ":") if indent is None else None
+    encode = _encoder(indent)
     with suppress(ValueError, TypeError):  # what JSON does not have, and lone surrogates
-        text = json.dumps(
-            value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
-        )
+        text = encode(value)
         # Without an escape every text stands there as it is, whatever forms the mask knows.
         if "\\" not in text and mask(text) == text:
             return _harmless(text), False
@@ -176,7 +184,7 @@ def masked_json(
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
     cleaned = clean(value)
-    text = json.dumps(cleaned, ensure_ascii=False, indent=indent, separators=separators)
+    text = encode(cleaned)
     return _harmless(text), cleaned != value
 
 
