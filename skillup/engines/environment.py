@@ -20,7 +20,7 @@ from skillup.engines.events import as_dict, words
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
-from skillup.workspace.disk import make_directory, write_whole
+from skillup.workspace.disk import ensure_directory, write_whole
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -72,14 +72,14 @@ def trial_environment(
     """
     # The system's holds other programs' files, and sandboxes let tools write into it.
     temporary = trial.temporary
-    make_directory(temporary, 0o700)
+    ensure_directory(temporary, 0o700)
     given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
     own_home = trial.home / "home"
     directory = own_home / home.directory if home is not None else own_home
-    make_directory(directory)
+    ensure_directory(directory)
     env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}

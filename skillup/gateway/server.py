@@ -55,10 +55,10 @@ class Gateway:
 
     async def serve(self, stream: ByteStream) -> None:
         """One connection of an agent's."""
-        if "httpcore2" not in sys.modules:  # It takes long to import, while an agent is waited for
-            await anyio.to_thread.run_sync(import_module, "httpcore2")
-        connection = _Connection(stream)
         async with stream:
+            if "httpcore2" not in sys.modules:  # It takes long, while an agent is waited for
+                await anyio.to_thread.run_sync(import_module, "httpcore2")
+            connection = _Connection(stream)
             with suppress(Exception):  # It ends as it would without us; no other is to know
                 while True:
                     await self._answer(connection, await connection.event())

@@ -45,7 +45,7 @@ from skillup.trial.artifacts import keep_references
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
-from skillup.workspace.disk import make_directory, refuse_full_disk
+from skillup.workspace.disk import ensure_directory, refuse_full_disk
 from skillup.workspace.prepare import SkillToInstall, prepare_workspace, unusable
 
 
@@ -261,12 +261,12 @@ async def _prepare(
     if isinstance(skills, TurnError):
         return skills
     home = request.scratch / "home"
-    make_directory(home, 0o700)
+    ensure_directory(home, 0o700)
     # For git and setup commands: enough to find programs, and nothing of the user's own.
     kept = ("PATH", "LANG", "TZ")
     environment = {k: v for k, v in request.environment.items() if k in kept}
     temporary = request.scratch / "tmp"
-    make_directory(temporary, 0o700)
+    ensure_directory(temporary, 0o700)
     environment["TMPDIR"] = str(temporary)
     marker = new_marker()
     made = await prepare_workspace(

@@ -76,7 +76,7 @@ async def do_beside(small: bool, work: Callable[..., T], *arguments: Any) -> T:
     return work(*arguments) if small else await anyio.to_thread.run_sync(work, *arguments)
 
 
-def make_directory(path: Path, mode: int = 0o777) -> None:
+def ensure_directory(path: Path, mode: int = 0o777) -> None:
     """With its parents, unless it is there. Raises OSError."""
     if not os.path.isdir(path):  # noqa: PTH112 - it mostly is, and this is done for every trial
         path.mkdir(mode, parents=True, exist_ok=True)

@@ -25,8 +25,8 @@ from skillup.workspace.disk import (
     Entry,
     copy_entries,
     do_beside,
+    ensure_directory,
     list_tree,
-    make_directory,
     path_problem,
     refuse_full_disk,
     shown,
@@ -78,7 +78,7 @@ async def prepare_workspace(
     root = destination
 
     def place_files() -> None:
-        make_directory(root)
+        ensure_directory(root)
         if context.fixture is not None:
             _copy_fixture((suite_root / context.fixture).resolve(), root)
         _write_inline_files(root, context.files, None if context.literal else variables)
