@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import takewhile
 from math import inf
 from statistics import median
 from typing import Literal
@@ -69,19 +70,26 @@ class Comparison:
     ) -> None:
         self.reference, self.nights, self.b = reference, reference.nights, b
         self.confidence, pinned, accepted = confidence, reference.pinned, reference.accepted
-        base = pinned or (self.nights[-1] if self.nights else b)
-        self.changed = list(changes(base.about, b.about))
         history = [Night.of(run, b.quarantined) for run in (*self.nights, b)]
         fixed = [key for key, run in accepted.items() if pinned and run == pinned.run_id]
         self.assessment = Assessment()
         if self.nights:
             self.assessment = assess(history, accepted, confidence, fixed)
+        self.base = pinned or self._before_it_got_worse()
+        """With which what was used is compared."""
+        self.changed = list(changes(self.base, b))
         self.cases = list(self._cases(accepted))
         self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
         self.counted_keys = {case.key for case in self.counted}
         self.judged_in_both = [case for case in self.counted if case.a.judged and case.b.judged]
         self.time_increase = typical_increase(self.judged_in_both, "time")
         self.cost_increase = typical_increase(self.judged_in_both, "cost")
+
+    def _before_it_got_worse(self) -> RunOutcomes:
+        """The newest night before all that is worse tonight got worse; B in a first night."""
+        since = {one.since for one in self.assessment.regressed}
+        steady = takewhile(lambda night: night.run_id not in since, self.nights)
+        return [self.b, *self.nights[:1], *steady][-1]
 
     def _cases(self, accepted: Mapping[CaseKey, str]) -> Iterable[CaseChange]:
         """Those of B in its order, then those that only the newest night of the reference has."""
@@ -149,11 +157,13 @@ def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -
 # What two runs used that was not the same: what a difference in their verdicts may come from.
 
 
-def changes(a: About, b: About) -> Iterator[Change]:
-    """From `a` to `b`, what explains most first; what one of them does not know is no change.
+def changes(earlier: RunOutcomes, run: RunOutcomes) -> Iterator[Change]:
+    """What explains most first; what one of them does not know is no change.
 
-    Of digests it is enough that they differ; a skill that one run did not have is empty.
+    Of digests it is enough that they differ; a skill that one run did not have is empty, and so is
+    a case, where both were asked for the same.
     """
+    a, b = earlier.about, run.about
     yield from _differing("model", a.models, b.models)
     yield from _differing("cli", a.cli_versions, b.cli_versions)
     if a.repository and b.repository:  # else its skills are not known, either
@@ -164,17 +174,22 @@ def changes(a: About, b: About) -> Iterator[Change]:
                 known = (old.keys() | new.keys()) if old and new else set()
                 files = sorted(path for path in known if old.get(path) != new.get(path))
                 yield Change(kind="skill", name=name, before=before, after=after, files=files)
-    yield from _differing("case", a.cases, b.cases)
+    same = earlier.selection_key == run.selection_key and a.cases and b.cases
+    gone = dict.fromkeys(a.cases, "") if same else {}
+    new = dict.fromkeys(b.cases, "") if same else {}
+    yield from _differing("case", {**new, **a.cases}, {**gone, **b.cases}, both=not same)
     yield from _differing("profile", a.profiles, b.profiles)
     yield from _differing("skillup", {"": a.skillup_version}, {"": b.skillup_version})
     yield from _differing("host", {"": a.host}, {"": b.host})
     yield from _differing("commit", {"": _commit(a)}, {"": _commit(b)})
 
 
-def _differing(kind: ChangeKind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Change]:
+def _differing(
+    kind: ChangeKind, a: Mapping[str, str], b: Mapping[str, str], *, both: bool = True
+) -> Iterator[Change]:
     for name, after in b.items():
-        before = a.get(name)
-        if before and after and before != after:
+        before = a.get(name, after)
+        if before != after and ((before and after) or not both):
             yield Change(kind=kind, name=name, before=before, after=after)
 
 

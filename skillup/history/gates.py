@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +15,7 @@ from skillup.frozen import frozen
 from skillup.history.comparison import CaseChange, Comparison, typical_increase
 from skillup.history.reference import reference_for
 from skillup.history.regressions import CONFIDENCE, Kind
-from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.history.runs import WITH_SKILL, CaseKey, RunOutcomes
 from skillup.schema.suite import CaseGates, Gates
 from skillup.stats import percent
 
@@ -108,22 +107,30 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
         if some and not any(case.b.passed for case in some):
             results.insert(0, GateResult(suite, "min_passes", 1, 0, False, "no case passed"))
             break
-    return [*_cases_gone(comparison), *results]
+    return [*(result for result, _ in cases_gone(comparison)), *results]
 
 
-def _cases_gone(comparison: Comparison) -> Iterator[GateResult]:
-    """Suites on an engine of which most cases of the last night, asked for the same, are gone."""
-    last = comparison.nights[-1] if comparison.nights else None
-    if last is None or not last.selection_key or last.selection_key != comparison.b.selection_key:
-        return
-    planned = Counter((suite, engine) for suite, _, engine in last.cases)
-    kept = Counter((suite, engine) for suite, _, engine in last.cases & comparison.b.cases)
-    for (suite, engine), cases in planned.items():
-        if 2 * kept[suite, engine] < cases:
-            gone = cases - kept[suite, engine]
-            words = f"{gone} of the last night's {cases} cases on {engine} are gone"
-            least = (cases + 1) // 2
-            yield GateResult(suite, "min_cases", least, kept[suite, engine], False, words)
+def cases_gone(comparison: Comparison) -> Iterator[tuple[GateResult, set[CaseKey]]]:
+    """Suites on an engine of which most cases are gone that a night had, asked for the same; and
+    these cases. What somebody accepted is only looked for in the nights since.
+    """
+    runs, accepted = [*comparison.nights, comparison.b], comparison.reference.accepted
+    places = {run.run_id: place for place, run in enumerate(runs)}
+    most: dict[tuple[str, str], set[CaseKey]] = {}
+    for place, run in enumerate(runs):
+        own: dict[tuple[str, str], set[CaseKey]] = {}
+        for key in {trial.key for trial in run.trials if trial.key.variant == WITH_SKILL}:
+            if places.get(accepted.get(key, ""), 0) <= place:
+                own.setdefault((key.suite, key.engine), set()).add(key)
+        if run.selection_key == comparison.b.selection_key != "":
+            most |= {of: cases for of, cases in own.items() if len(cases) >= len(most.get(of, ()))}
+    for (suite, engine), cases in most.items():
+        gone, least = cases - {trial.key for trial in comparison.b.trials}, (len(cases) + 1) // 2
+        if len(cases) - len(gone) < least:
+            some = ", ".join(sorted(key.case_id for key in gone)[:5])
+            words = f"{len(gone)} of {len(cases)} cases on {engine} are gone: {some}"
+            words += " …" if len(gone) > 5 else ""
+            yield GateResult(suite, "min_cases", least, len(cases) - len(gone), False, words), gone
 
 
 def _of_suite(

@@ -16,6 +16,7 @@ from skillup.reports.past_runs import (
     case_counts,
     case_notes,
     changed_lines,
+    changed_title,
     gate_name,
     in_a_sentence,
     reference_words,
@@ -116,7 +117,7 @@ def _compared(comparison: Comparison, gates: Sequence[GateResult]) -> Iterator[s
     mark, met = ("❌", f"{len(failed)} of {len(gates)}") if failed else ("✅", "no")
     yield f"# {mark} skillup: {met} gates failed"
     if comparison.nights:
-        yield from ("", "**What changed**", "")
+        yield from ("", f"**{escape(changed_title(comparison))}**", "")
         for line in changed_lines(comparison):
             model = line.startswith("The model of ")
             yield f"- ⚠️ **{escape(line)}**" if model else f"- {escape(line)}"

@@ -59,8 +59,13 @@ def change_lines(found: Iterable[Change]) -> Iterator[str]:
     for kind, group in groupby(found, key=lambda change: change.kind):
         several = list(group)
         if kind == "case":
-            names = listed_ids([change.name for change in several], _MAX_NAMED)
-            yield f"{count(len(several), 'case')} edited: {names}"
+            for verb, own in (
+                ("edited", [one for one in several if one.before and one.after]),
+                ("added", [one for one in several if not one.before]),
+                ("removed", [one for one in several if not one.after]),
+            ):
+                names = listed_ids([one.name for one in own], _MAX_NAMED)
+                yield from [f"{count(len(own), 'case')} {verb}: {names}"] if own else []
             continue
         for change in several:
             name, before, after = map(one_line, (change.name, change.before, change.after))
@@ -72,6 +77,12 @@ def change_lines(found: Iterable[Change]) -> Iterator[str]:
                 yield f"{kind} {name} {verb}{files}"
             else:
                 yield f"{kind} {name}".strip() + f": {before} → {after}"
+
+
+def changed_title(comparison: Comparison) -> str:
+    """``What changed``, with since when, if not since the newest night."""
+    base = comparison.base
+    return "What changed" + ("" if base is comparison.nights[-1] else f" since {base.run_id}")
 
 
 def changed_lines(comparison: Comparison) -> list[str]:
@@ -210,7 +221,7 @@ _WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
     if comparison.nights:
-        print_line(console, "What changed", style="bold")
+        print_line(console, changed_title(comparison), style="bold")
         for line in changed_lines(comparison):
             style = "bold yellow" if line.startswith("The model of ") else "default"
             print_line(console, f"  {line}", style=style)
@@ -409,7 +420,7 @@ def _run(run: RunOutcomes) -> str:
 
 def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
     """By run, what was used otherwise than in the one before it."""
-    return [[], *(list(changes(one.about, two.about)) for one, two in pairwise(runs))]
+    return [[], *(list(changes(one, two)) for one, two in pairwise(runs))]
 
 
 # As JSON: `skillup compare --json` and `skillup trends --json`.
@@ -420,6 +431,7 @@ def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> Comp
         **fields_of(comparison, "changed", "confidence", "time_increase", "cost_increase"),
         "summary": " ".join(headline(comparison)),
         "why": comparison.reference.why,
+        "changed_since": comparison.base if comparison.nights else None,
         "reference": comparison.nights,
         "run": comparison.b,
         "finished": comparison.b.finished,

@@ -68,7 +68,7 @@ class StatementData(Stored):
 
 
 class Change(Stored):
-    """Something else was used than in the newest night of the reference."""
+    """Something else was used than in the run `changed_since`; empty: not at all."""
 
     kind: ChangeKind = Field(description="What.")
     name: str = Field(description="Of which profile, skill or case.")
@@ -106,6 +106,7 @@ class ComparisonData(Stored):
 
     schema_version: str = Field(COMPARISON_VERSION, description="The version of this format.")
     changed: list[Change] = Field(description="What was used; a model first.")
+    changed_since: RunHead | None = optional("The last night before what is worse now got worse.")
     summary: str = Field(description="In a sentence or two.")
     why: str = Field(description="Why the reference is what it is.")
     reference: list[RunHead] = Field(description="Its nights, the oldest first; or none.")

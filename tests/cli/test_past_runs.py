@@ -214,8 +214,9 @@ def test_the_last_run_is_compared_with_the_nights_before(project: Project) -> No
     assert [run["run_id"] for run in outcome.data["reference"]] == [a["run_id"]]
     assert outcome.data["run"]["run_id"] == b["run_id"]
     text = compare(project)
-    changed, summary = text.stdout.splitlines()[1:4:2]
-    assert changed == "  3 cases edited: demo/broke, demo/mended, demo/worse"
+    edited, added, _, summary = text.stdout.splitlines()[1:5]
+    assert edited == "  3 cases edited: demo/broke, demo/mended, demo/worse"
+    assert added == "  1 case added: demo/new"
     assert summary.startswith("1 case regressed (broke); ")
     assert "; 12 trials met an error." in summary
     rows = [line.split()[:5] for line in text.stdout.splitlines() if "→" in line]

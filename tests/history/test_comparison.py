@@ -74,13 +74,19 @@ def test_a_case_that_was_accepted_as_in_this_run_did_not_change() -> None:
     assert [case.change for case in found.cases] == ["same", "regressed"]
 
 
-def test_what_a_model_changed_comes_with_the_comparison() -> None:
-    a, b = (
-        replace(a_run(name, {"x": "p"}), about=About(models={"claude": model}))
-        for name, model in (("a", "sonnet-1"), ("b", "sonnet-2"))
-    )
-    (change,) = compared_with([a], b).changed
-    assert (change.kind, change.before, change.after) == ("model", "sonnet-1", "sonnet-2")
+def test_what_changed_before_a_case_got_worse_is_told_as_long_as_it_is_red() -> None:
+    marks: list[Cases] = [{"x": own, "y": "pp"} for own in (STEADY, "ffff", "fff", STEADY, STEADY)]
+    models = ["sonnet-1", *["sonnet-2"] * 4]
+    runs = [
+        replace(run, about=About(models={"claude": model}))
+        for run, model in zip(nights(*marks), models, strict=True)
+    ]
+    told = []
+    for night in range(1, 5):
+        found = compared_with(runs[:night], runs[night])
+        told.append((found.base.run_id, [one.before for one in found.changed]))
+    red = ("01", ["sonnet-1"])
+    assert told == [red, red, ("03", []), ("04", [])]
 
 
 # Gates: what they count, what they cannot tell, and who says what they are.
@@ -213,15 +219,23 @@ def test_a_confidence_that_nothing_can_have_is_refused_with_what_can_be(confiden
         given_gates([f"confidence={confidence}"])
 
 
-def test_a_night_without_most_of_the_last_nights_cases_is_red() -> None:
+def test_nights_without_most_of_the_cases_are_red_until_somebody_accepts_that() -> None:
     kept: Cases = dict(list(MANY.items())[:5])
-    for asked, gone in (("same", True), ("other", False)):
-        before = replace(a_run("a", MANY), selection_key="same")
-        b = replace(a_run("b", kept), selection_key=asked)
-        results = check_gates(compared_with([before], b), gates_by_suite(b, {}))
-        failed = [(result.gate, result.finding) for result in results if not result.passed]
-        words = "7 of the last night's 12 cases on scripted are gone"
-        assert failed == ([("min_cases", words)] if gone else [])
+    runs = [replace(own, selection_key="same") for own in nights(MANY, kept, kept)]
+    gone = [a_key(str(case)) for case in MANY.keys() - kept.keys()]
+
+    def found(b: RunOutcomes, *, accepted: str = "") -> list[str]:
+        reference = Reference(tuple(runs), "", dict.fromkeys(gone, accepted) if accepted else {})
+        results = check_gates(Comparison(reference, b), gates_by_suite(b, {}))
+        return [f"{one.gate}: {one.finding}" for one in results if not one.passed]
+
+    b = replace(a_run("b", kept), selection_key="same")
+    (words,) = found(b)
+    assert words.startswith("min_cases: 7 of 12 cases on scripted are gone: case-10, case-11, ")
+    assert found(b, accepted="01"), "then it had them"
+    for accepted in ("02", "b"):
+        assert not found(b, accepted=accepted)
+    assert not found(replace(b, selection_key="other"))
 
 
 def test_a_slower_suite_is_no_fall() -> None:

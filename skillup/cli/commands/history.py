@@ -246,20 +246,21 @@ def accept_cases(
     index: str | None = o.INDEX,
 ) -> int:
     """Take what cases do now as what they are to do; what was before does not count any more."""
-    from skillup.history.gates import compared
+    from skillup.history.gates import cases_gone, compared
     from skillup.history.index import add_run
     from skillup.history.reference import accept
 
     found, url, folder = _find(run, index)
     comparison, _ = compared(found, url, folder)
-    keys = [case.key for case in comparison.counted if case.b.judged]
+    gone = {key for _, keys in cases_gone(comparison) for key in keys}
+    keys = [*(case.key for case in comparison.counted if case.b.judged), *sorted(gone)]
     if cases:
         keys = [k for k in keys if any(fnmatch.fnmatchcase(k.case_id, glob) for glob in cases)]
     else:
-        worse = {one.key for one in comparison.assessment.regressed}
         fallen = {one.suite for one in comparison.of_suites if one.kind == "fewer_passes"}
-        fewer = {case.key for case in comparison.of("fewer_passes") if case.key.suite in fallen}
-        keys = [key for key in keys if key in worse | fewer]
+        worse = {one.key for one in comparison.assessment.regressed} | gone
+        worse |= {c.key for c in comparison.of("fewer_passes") if c.key.suite in fallen}
+        keys = [key for key in keys if key in worse]
     if not keys:
         what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
         raise UsageError(what, hint="name cases: skillup baseline accept CASE")
