@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from zlib import crc32
 
 from skillup.errors import UsageError
 from skillup.frozen import frozen
@@ -27,8 +28,9 @@ from skillup.history.runs import CaseKey, RunOutcomes, by_case
 
 NIGHTS = 60
 """The newest so many are read: more than a case's reference is of."""
-_EARLIER = 12
-"""Before them every twelfth run is, so that a case that got worse then stays red."""
+_EARLIER = 6
+"""Before them one of so many is, so that a case that got worse then stays red: always the same
+ones, or each night would be one more look at the past."""
 _OLDEST = 360
 """How many runs of a branch are gone back for that, and where most are of a few cases."""
 _DEFAULT_BRANCHES = ("main", "master")
@@ -154,7 +156,7 @@ def _nights(
             if row.branch != branch or passed_by == _OLDEST:
                 continue
             passed_by += 1
-            if found >= NIGHTS and passed_by % _EARLIER:
+            if not is_read(row.run_id, newer=found):
                 continue
             run = outcomes_of(execute, row.run_id)
             if is_comparable(run, b) and (b.about.dirty or not run.about.dirty):
@@ -165,6 +167,11 @@ def _nights(
             if branch != own:
                 return
             before = before[: before.index(oldest)]
+
+
+def is_read(run_id: str, newer: int) -> bool:
+    """Whether a night is, before which there are so many newer ones."""
+    return newer < NIGHTS or crc32(run_id.encode()) % _EARLIER == 0
 
 
 def is_comparable(earlier: RunOutcomes, run: RunOutcomes) -> bool:

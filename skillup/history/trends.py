@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skillup.frozen import frozen
-from skillup.history.reference import Since, begins
+from skillup.history.reference import Since, begins, is_read
 from skillup.history.regressions import Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -20,9 +20,6 @@ from skillup.history.runs import (
     together,
 )
 from skillup.stats import Interval, interval_over_cases, wilson
-
-_ASSESSED = 60
-"""Of the newest runs of a suite: in these a regression is looked for."""
 
 
 @frozen
@@ -57,8 +54,8 @@ class CaseHistory:
     key: CaseKey
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
-    """Found in all runs of the index (that it regressed: in as many as :data:`_ASSESSED`), not only
-    in those shown; None also without the skill: that a baseline fails is nobody's regression.
+    """Found in all runs of the index, not only in those shown; None also without the skill: that a
+    baseline fails is nobody's regression.
     """
 
     @property
@@ -130,7 +127,8 @@ def histories(
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
-        assessed = list(by_id.values())[-max(last, _ASSESSED) :]
+        newest_first = enumerate(reversed(by_id.values()))
+        assessed = [run for newer, run in newest_first if is_read(run.run_id, newer)][::-1]
         nights = [Night.of(_only(run, own.keys())) for run in assessed]
         red = assess(nights, begins(assessed, accepted or {})).red
         cases = []
