@@ -27,10 +27,10 @@ from skillup.history.index import (
 from skillup.history.runs import CaseKey, RunOutcomes, by_case
 
 NIGHTS = 60
-"""The newest so many are read: more than a case's reference is of."""
-_EARLIER = 6
+"""The newest so many are read, and some more: more than a case's reference is of."""
+_EARLIER, _FROM = 12, 24
 """Before them one of so many is, so that a case that got worse then stays red: always the same
-ones, or each night would be one more look at the past."""
+ones, and from always the same nights on, or each night would be one more look at the past."""
 _OLDEST = 360
 """How many runs of a branch are gone back for that, and where most are of a few cases."""
 _DEFAULT_BRANCHES = ("main", "master")
@@ -149,6 +149,7 @@ def _nights(
     one that has any before them.
     """
     found = passed_by = 0
+    reading = Reading()
     own = b.about.branch
     for branch in branches:
         begun = found
@@ -156,7 +157,7 @@ def _nights(
             if row.branch != branch or passed_by == _OLDEST:
                 continue
             passed_by += 1
-            if not is_read(row.run_id, newer=found):
+            if not reading.takes(row.run_id, found):
                 continue
             run = outcomes_of(execute, row.run_id)
             if is_comparable(run, b) and (b.about.dirty or not run.about.dirty):
@@ -169,9 +170,18 @@ def _nights(
             before = before[: before.index(oldest)]
 
 
-def is_read(run_id: str, newer: int) -> bool:
-    """Whether a night is, before which there are so many newer ones."""
-    return newer < NIGHTS or crc32(run_id.encode()) % _EARLIER == 0
+class Reading:
+    """Which nights are read, the newest asked for first."""
+
+    def __init__(self) -> None:
+        self._all = True
+
+    def takes(self, run_id: str, newer: int) -> bool:
+        """`newer`: how many were asked for before it."""
+        mark = crc32(run_id.encode())
+        if newer >= NIGHTS and mark % _FROM == 0:
+            self._all = False
+        return self._all or mark % _EARLIER == 0
 
 
 def is_comparable(earlier: RunOutcomes, run: RunOutcomes) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skillup.frozen import frozen
-from skillup.history.reference import Since, begins, is_read
+from skillup.history.reference import Reading, Since, begins
 from skillup.history.regressions import Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -127,8 +127,8 @@ def histories(
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
-        newest_first = enumerate(reversed(by_id.values()))
-        assessed = [run for newer, run in newest_first if is_read(run.run_id, newer)][::-1]
+        reading, newest_first = Reading(), enumerate(reversed(by_id.values()))
+        assessed = [run for n, run in newest_first if reading.takes(run.run_id, n)][::-1]
         nights = [Night.of(_only(run, own.keys())) for run in assessed]
         red = assess(nights, begins(assessed, accepted or {})).red
         cases = []

@@ -67,18 +67,6 @@ def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     assert (column.cost_usd, column.duration_ms) == (0.5, 1000)
 
 
-def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> None:
-    grades = [grade for n in range(8) for grade in grades_of(f"c{n}", ("ppppp", "fffff")[n % 2])]
-    low, high = wilson(20, 40, 0.95)
-    found = analysis_of(a_result(grades), {}).overall
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert (found.judged, found.cases, found.rate) == (40, 8, 0.5)
-    assert found.low < low - 0.1
-    assert found.high > high + 0.1
-
-
 def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> None:
     grades = [
         *grades_of("c", "pp", engine="x"),

@@ -39,19 +39,6 @@ def search(
         trials += 1
 
 
-def majority(
-    culprit: int, rates: tuple[float, float], votes: int, draw: random.Random
-) -> tuple[int, int]:
-    """The same by plain binary search: each commit is what most of its `votes` trials say."""
-    low, high, trials = 0, COMMITS, 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        passed = sum(draw.random() < rates[middle >= culprit] for _ in range(votes))
-        low, high = (middle, high) if 2 * passed > votes else (low, middle)
-        trials += votes
-    return high, trials
-
-
 def test_the_stated_error_holds_whatever_the_pass_rates_are() -> None:
     draw = random.Random(17)
     wrong: dict[tuple[float, float], int] = {}
@@ -70,13 +57,6 @@ def test_the_stated_error_holds_whatever_the_pass_rates_are() -> None:
     # A single commit is not blamed because a flaky case failed there.
     blamed = [search(99, (0.5, 0.5), draw, commits=1)[0] for _ in range(40)]
     assert sum(blamed) <= ERROR * 40
-    # A majority's number of votes has to be chosen for the worst rates, or is wrong too often.
-    for rates, votes in (((0.7, 0.1), 13), ((0.95, 0.3), 13)):
-        culprits = [draw.randint(1, COMMITS) for _ in range(2000)]
-        missed = [majority(c, rates, votes, draw) for c in culprits]
-        errors = sum(at != c for (at, _), c in zip(missed, culprits, strict=True)) / 2000
-        assert errors > ERROR, (rates, errors)
-        assert spent[rates] < sum(trials for _, trials in missed) / 2000, (rates, spent)
 
 
 # The command, on the history of a skill.

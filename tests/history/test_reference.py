@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,15 @@ import pytest
 from skillup.errors import UsageError
 from skillup.history.comparison import Comparison
 from skillup.history.index import add_run
-from skillup.history.reference import LABEL, Reference, accept, pin, reference_for
-from skillup.history.runs import About, RunOutcomes
+from skillup.history.reference import (
+    LABEL,
+    Reference,
+    accept,
+    is_comparable,
+    pin,
+    reference_for,
+)
+from skillup.history.runs import About, CaseKey, RunOutcomes
 from tests.support.outcomes import a_key, a_run
 
 REPOSITORY = "github.com/o/r"
@@ -92,6 +100,26 @@ def test_only_nights_of_the_same_selection_without_uncommitted_changes_count(ind
     assert chosen(a_night(4), index, baseline="r-main-05") == ["r-main-05"]
     with pytest.raises(UsageError, match="is the run that is to be compared"):
         reference(a_night(5), index, baseline="r-main-05")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "tonight", "asked", "expected"),
+    [
+        ("ab", "abcde", "same", True),  # others were taken out for a night
+        ("ab", "abcde", "", False),
+        ("a", ["a", a_key("b", engine="other"), a_key("c", engine="other")], "", False),
+        ("a", ["a", a_key("a", variant="without_skill")], "", True),
+        (["a"], [a_key("a", engine="other")], "same", False),
+    ],
+)
+def test_a_night_had_half_of_the_cases_or_was_asked_for_the_same(
+    earlier: Sequence[str], tonight: Sequence[str | CaseKey], asked: str, *, expected: bool
+) -> None:
+    before, run = (
+        replace(a_run("r", dict.fromkeys(cases, "e")), selection_key=asked)
+        for cases in (earlier, tonight)
+    )
+    assert is_comparable(before, run) == expected
 
 
 def pinned(b: RunOutcomes, url: str) -> str | None:
@@ -183,12 +211,15 @@ def test_a_case_that_got_worse_more_nights_ago_than_are_read_one_by_one_stays_re
         nights.append(replace(night, started_at=began, about=About(branch="main")))
         add_run(index, nights[-1])
     found = reference(nights[-1], index)
-    assert len(found.nights) < 90
+    assert 60 < len(found.nights) < 120
     [(key, said)] = Comparison(found, nights[-1]).assessment.red.items()
     assert key.case_id == "one"
     assert said.since is not None
     assert said.since <= "n042"
     # Of old nights always the same ones are read, or each night would look at the past anew.
-    for night in nights[110::13]:
-        old = {run.run_id for run in reference(night, index).nights[:-60]}
-        assert old <= {run.run_id for run in found.nights}
+    read = [
+        {run.run_id for run in reference(night, index).nights if run.run_id < "n040"}
+        for night in nights[105:]
+    ]
+    assert all(later <= earlier for earlier, later in pairwise(read))
+    assert sum(later != earlier for earlier, later in pairwise(read)) <= 5

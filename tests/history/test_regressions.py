@@ -126,12 +126,6 @@ def test_many_cases_that_each_fall_a_little_are_told_together() -> None:
     assert (one.key, one.before.count, one.after.count, one.after.trials) == (None, 30, 20, 30)
 
 
-def test_without_skill_nothing_regresses() -> None:
-    own, bare = a_key("a"), a_key("a", variant="without_skill")
-    nights = [Night.of(a_run(str(n), {own: "ppp", bare: "ppp"})) for n in range(20)]
-    assert not assess([*nights, Night.of(a_run("20", {own: "ppp", bare: "fff"}))]).statements
-
-
 def test_errors_are_told_apart_from_failures() -> None:
     assert said(assessed(*STEADY, {"a": "eee", "b": "ppp", "c": "ppf"})) == [("more_errors", "a")]
     outage = said(assessed(*STEADY, {"a": "eee", "b": "eee", "c": "eee"}))

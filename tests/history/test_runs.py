@@ -43,23 +43,16 @@ def grade(**fields: Any) -> Grade:
 
 def test_a_finished_run_is_its_result(tmp_path: Path) -> None:
     failed = grade(trial=2, status="FAIL", reason="no\nway")
-    result = a_result([grade(cost_usd=0.5), failed])
+    result = a_result([grade(cost_usd=0.5), failed], not_run=[f"label/{JOB}/3"])
     run = read_run(a_run_directory(tmp_path / "run", result, suites=SUITES))
     key = CaseKey("suite", "case", "scripted", "with_skill")
     assert [(t.key, t.trial, t.status, t.cost_usd) for t in run.trials] == [
         (key, 1, "PASS", 0.5),
         (key, 2, "FAIL", None),
+        (key, 3, "NOT_RUN", None),
     ]
     assert run.trials[1].reason == "no way"
     assert run.gates == {"suite": {"max_not_run": 0}}
-    assert run.finished
-
-
-def test_what_was_planned_and_not_run_is_named_by_its_case(tmp_path: Path) -> None:
-    result = a_result([grade()], not_run=[f"label/{JOB}/2"])
-    run = read_run(a_run_directory(tmp_path / "run", result, suites=SUITES))
-    assert (run.trials[1].key, run.trials[1].trial) == (run.trials[0].key, 2)
-    assert run.trials[1].status == "NOT_RUN"
     assert not run.finished
 
 
@@ -120,23 +113,18 @@ def test_the_same_is_asked_for_from_wherever_it_is(tmp_path: Path) -> None:
     assert selection_key({}) == selection_key({"request": None}) == ""
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_other_cases_and_engines_are_another_selection(tmp_path: Path) -> None:
+    others: list[dict[str, Any]] = [
+        {},
         {"cases": ["b"]},
         {"tags": ["quick"]},
         {"item": "7"},
         {"sample_size": 3, "seed": 1},
+        {"sample_size": 3, "seed": 2},
         {"paths": ["cases/b.yaml"]},
         {"engines": ["codex"]},
-    ],
-)
-def test_other_cases_and_engines_are_another_selection(
-    tmp_path: Path, other: dict[str, Any]
-) -> None:
-    assert asked(tmp_path, **other) != asked(tmp_path)
-    if "seed" in other:
-        assert asked(tmp_path, **other) != asked(tmp_path, **{**other, "seed": 2})
+    ]
+    assert len({asked(tmp_path, **other) for other in others}) == len(others)
 
 
 # How cases fared over runs.
@@ -155,44 +143,24 @@ def history_of(*nights: str, last: int = 20) -> CaseHistory:
 
 
 @pytest.mark.parametrize(
-    ("nights", "first", "last_pass", "runs"),
+    ("nights", "first", "last_pass", "runs", "word"),
     [
-        (["p", "p", "f", "f"], "3", "2", 2),
-        (["p", "e", "f"], "3", "1", 1),
-        (["p", "f", "e", "f"], "2", "1", 2),
-        (["p", "f", "e"], "2", "1", 1),
-        (["e", "f", "f"], "2", None, 2),
-        (["f", "p", "s", "n", "f"], "5", "2", 1),
+        ("p p f f", "3", "2", 2, "failing"),
+        ("p e f", "3", "1", 1, "failing"),
+        ("p f e f", "2", "1", 2, "failing"),
+        ("p f e", "2", "1", 1, "failing"),
+        ("e f f", "2", None, 2, "failing"),
+        ("f p s n f", "5", "2", 1, "failing"),
+        ("ppp ppf e fff pff", "2", "1", 3, "not always passing"),
     ],
 )
 def test_a_failing_case_says_since_when(
-    nights: list[str], first: str, last_pass: str | None, runs: int
+    nights: str, first: str, last_pass: str | None, runs: int, word: str
 ) -> None:
-    failing = history_of(*nights).failing
+    failing = history_of(*nights.split()).failing
     assert failing is not None
-    assert failing.first.run_id == first
+    assert (failing.first.run_id, failing.runs, failing.word) == (first, runs, word)
     assert (failing.last_pass.run_id if failing.last_pass else None) == last_pass
-    assert failing.runs == runs
-
-
-@pytest.mark.parametrize("nights", [["p"], ["f", "p"], ["p", "e"], ["f", "p", "e", "s"], ["e"]])
-def test_errors_and_skips_are_no_failure(nights: list[str]) -> None:
-    assert history_of(*nights).failing is None
-
-
-@pytest.mark.parametrize(
-    ("nights", "first", "word"),
-    [
-        (["ppp", "ppp", "fff"], "3", "failing"),
-        (["ppp", "ppf", "e", "fff", "pff"], "2", "not always passing"),
-    ],
-)
-def test_a_case_of_several_trials_fails_since_it_last_passed_each_time(
-    nights: list[str], first: str, word: str
-) -> None:
-    failing = history_of(*nights).failing
-    assert failing is not None
-    assert (failing.first.run_id, failing.word) == (first, word)
 
 
 @pytest.mark.parametrize(
@@ -202,19 +170,23 @@ def test_a_case_of_several_trials_fails_since_it_last_passed_each_time(
         ([*["ppp"] * 8, "ppf", "ppp"], None),  # may be chance
         ([*["ppp"] * 8, "fff", "fff", "ppp", "ppp"], None),  # it recovered
         (["p"] * 9 + ["f"] * 9, "10"),
+        # Errors and skips are no failure; nor is what fails without the skill.
+        (["f", "p", "e", "s"], None),
+        (["e"], None),
     ],
 )
 def test_a_case_regressed_where_that_is_more_than_chance(
     nights: list[str], first: str | None
 ) -> None:
     failing = history_of(*nights).failing
-    fell = failing is not None and failing.statement is not None
-    assert (failing.first.run_id if failing and fell else None) == first
-
-
-def test_that_a_baseline_fails_is_no_news() -> None:
-    bare = a_key("a", variant="without_skill")
-    (suite,) = histories(rows_of({bare: "p"}, {bare: "f"}), SeriesFilter(), 20)
+    if first is None:
+        assert failing is None
+    else:
+        assert failing is not None
+        assert failing.statement is not None
+        assert failing.first.run_id == first
+    bare: list[Cases] = [{a_key("case", variant="without_skill"): night} for night in nights]
+    (suite,) = histories(rows_of(*bare), SeriesFilter(), 20)
     assert suite.cases[0].failing is None
 
 
@@ -260,23 +232,3 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
     assert suite.interval == interval_over_cases([(5, 6), (0, 1)])
     assert only(histories(rows_of({bare: "pf"}), SeriesFilter(), 20)).total.rate == 0.5
     assert only(histories(rows_of({"a": "e"}), SeriesFilter(), 20)).interval is None
-
-
-def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
-    keys: Cases = {
-        a_key("a"): "p",
-        a_key("b"): "p",
-        a_key("a", engine="other"): "p",
-        a_key("a", variant="without_skill"): "p",
-        a_key("a", suite="second"): "p",
-    }
-
-    def chosen(wanted: SeriesFilter) -> list[CaseKey]:
-        found = histories(rows_of(keys), wanted, 20)
-        return [case.key for suite in found for case in suite.cases]
-
-    assert len(chosen(SeriesFilter())) == 5
-    assert chosen(SeriesFilter(suites=("sec*",))) == [a_key("a", suite="second")]
-    assert chosen(SeriesFilter(cases=("b",))) == [a_key("b")]
-    assert chosen(SeriesFilter(engines=("oth*",))) == [a_key("a", engine="other")]
-    assert chosen(SeriesFilter(variant="without_skill")) == [a_key("a", variant="without_skill")]

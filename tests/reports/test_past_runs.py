@@ -228,12 +228,6 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
-def test_a_case_of_several_trials_says_since_when_and_when_it_last_passed() -> None:
-    text = trends([{"a": night} for night in ("ppp", "ppf", "fff", "pff")])
-    since = "a: not always passing since 002 (2026-01-01 00:00), 3 runs; "
-    assert f"{since}last passed in 001 (2026-01-01 00:00)\n" in text
-
-
 def test_the_line_of_all_cases_has_what_they_cost() -> None:
     cheap, dear = a_run("1", {"a": "pp"}, cost=0.10), a_run("1", {"b": "p"}, cost=0.40)
     rows = [replace(cheap, trials=(*cheap.trials, *dear.trials))]
