@@ -260,15 +260,6 @@ def test_a_suite_is_the_mean_over_its_cases_however_often_each_was_held() -> Non
     assert suite.p == pytest.approx(stratified(counts))
 
 
-def test_cases_that_all_gain_alike_do_not_make_a_suite_surer_than_its_trials() -> None:
-    found = uplift_of(*both("a", "p", "f"), *both("b", "p", "f"), *both("c", "p", "f"))
-
-    suite = found[None]
-    assert suite.uplift == suite.high == 1
-    assert suite.low is not None
-    assert suite.low < 0.5
-
-
 @pytest.mark.parametrize("without", ["ee", "ss", ""])
 def test_a_case_without_a_verdict_in_one_variant_is_named_and_not_counted(without: str) -> None:
     found = uplift_of(*both("a", "pp", "ff"), *both("b", "pp", without))

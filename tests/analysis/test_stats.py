@@ -175,14 +175,6 @@ def test_intervals_of_differences_are_those_of_the_paper(
     assert mean_difference([PassCounts(*second, *first)]) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_more_cases_make_the_mean_surer() -> None:
-    counts = PassCounts(1, 3, 3, 3)
-    low, high = mean_difference([counts])
-    low_of_16, high_of_16 = mean_difference([counts] * 16)
-    assert 2 / 3 - low_of_16 == pytest.approx((2 / 3 - low) / 4)
-    assert high_of_16 < high
-
-
 @pytest.mark.parametrize("cases", [[(1, 1), (0, 1), (1, 1)], [(3, 4)], [(2, 4), (1, 2), (5, 10)]])
 def test_where_cases_do_not_differ_it_is_wilsons(cases: list[tuple[int, int]]) -> None:
     passed, held = (sum(numbers) for numbers in zip(*cases, strict=True))
