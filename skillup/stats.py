@@ -234,9 +234,6 @@ def at_each_k(passed: int, trials: int) -> Iterator[tuple[int, float, float]]:
 
 # Student's t distribution: how much wider an interval must be because there are few values.
 
-_NORMAL_FROM = 400
-"""Degrees of freedom from which the normal quantile is right to 1 % up to a confidence of 0.999."""
-
 
 def t_upper(t: float, degrees: int) -> float:
     """The chance that T >= t, for t >= 0."""
@@ -261,8 +258,6 @@ def _t_between(t: float, degrees: int) -> float:
 
 def t_quantile(confidence: float, degrees: int) -> float:
     """The t with P(|T| <= t) = confidence: 2.262 for 0.95 and 9 degrees of freedom."""
-    if degrees >= _NORMAL_FROM:
-        return NormalDist().inv_cdf((1 + confidence) / 2)
     low, high = 0.0, 1.0
     while _t_between(high, degrees) < confidence:
         high *= 2

@@ -149,7 +149,7 @@ def _nights(
     one that has any before them.
     """
     found = passed_by = 0
-    reading = Reading()
+    reading = NightSample()
     own = b.about.branch
     for branch in branches:
         begun = found
@@ -170,7 +170,7 @@ def _nights(
             before = before[: before.index(oldest)]
 
 
-class Reading:
+class NightSample:
     """Which nights are read, the newest asked for first."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skillup.frozen import frozen
-from skillup.history.reference import Reading, Since, begins
+from skillup.history.reference import NightSample, Since, begins
 from skillup.history.regressions import Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -127,7 +127,7 @@ def histories(
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
-        reading, newest_first = Reading(), enumerate(reversed(by_id.values()))
+        reading, newest_first = NightSample(), enumerate(reversed(by_id.values()))
         assessed = [run for n, run in newest_first if reading.takes(run.run_id, n)][::-1]
         nights = [Night.of(_only(run, own.keys())) for run in assessed]
         red = assess(nights, begins(assessed, accepted or {})).red

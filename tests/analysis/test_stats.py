@@ -203,7 +203,7 @@ def test_it_covers_the_true_rate_where_cases_differ_as_trials_alone_would_not() 
     [(1, 12.706), (2, 4.303), (3, 3.182), (9, 2.262), (30, 2.042), (120, 1.980), (500, 1.965)],
 )
 def test_the_quantiles_of_the_tables(degrees: int, quantile: float) -> None:
-    assert t_quantile(0.95, degrees) == pytest.approx(quantile, abs=6e-3 if degrees > 400 else 6e-4)
+    assert t_quantile(0.95, degrees) == pytest.approx(quantile, abs=6e-4)
 
 
 # The sequential test keeps its error rates, whenever one looks, and comes to an end.
