@@ -1,4 +1,4 @@
-"""What `skillup doctor` looks at: each engine's CLI, its login and, with `--probe`, a resume."""
+"""What `skillup doctor` looks at: CLIs, their logins, with `--probe` a resume; and sandboxes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
 from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import one_line, plain
+from skillup.sandbox.opening import PROBES
 from skillup.schema.profile import Profile, Reply, Script
 from skillup.schema.record import TurnError
 
 CODEWORD = "walrus"
+_NO_LOGIN = "none needed"
 _STYLE = {"ok": "green", "?": "yellow", "no": "red"}
 
 
@@ -109,7 +111,19 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
             notes = (*notes, f"no `input.history`: {problem}") if problem else notes
         return DoctorFinding(profile.name, profile.engine, available, probed, notes)
 
-    return [anyio.run(look, profile) for profile in profiles] + broken
+    found = [anyio.run(look, profile) for profile in profiles] + broken
+    return found if names else found + [_sandbox(kind) for kind in PROBES]
+
+
+def _sandbox(kind: str) -> DoctorFinding:
+    """Whether trials can be run in that."""
+    probe = PROBES[kind]()
+    why = f"{probe.problem}; {probe.fix}"
+    problem = TurnError(kind="setup", message=why) if probe.problem is not None else None
+    notes = tuple(f"it leaves open: {what}" for what in probe.open)
+    version = probe.version.removeprefix(f"{kind} ") or None
+    available = Availability(problem is None, (kind,), version, _NO_LOGIN, problem, notes)
+    return DoctorFinding(kind, "sandbox", available, notes=notes)
 
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:

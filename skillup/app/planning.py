@@ -28,7 +28,8 @@ from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite, UserSimulator
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none
-_RAN = ("suite", "skill", "engine", "judge")
+_RAN = ("suite", "skill", "engine", "sandbox", "judge")
+_OPEN = "none: agents can read and do what you can, this suite's answers included"
 DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 
@@ -409,8 +410,14 @@ def what_ran(plan: Plan, skills: Iterable[str]) -> str:
     for name, own in {job.profile.name: job.profile for job in plan.jobs}.items():
         asked = model if own.engine == DEFAULT_ENGINE else own.model or "its default model"
         engines.append(f"{name} ({asked})")
+    boxes = [
+        asked if asked != "none" else _OPEN
+        for job in plan.jobs
+        if (asked := job.suite.suite.environment.asked(os.environ)) != "none"
+        or job.profile.engine != DEFAULT_ENGINE
+    ]
     parts = []
-    for word, names in zip(_RAN, (suites, skills, engines, judges), strict=True):
+    for word, names in zip(_RAN, (suites, skills, engines, boxes, judges), strict=True):
         once = list(dict.fromkeys(names))
         parts += [f"{word}{'s' * (len(once) > 1)} {listed(once[:6], len(once))}"] * bool(once)
     return " · ".join(parts)

@@ -11,6 +11,7 @@ from skillup.frozen import frozen
 from skillup.gateway.meter import Route
 from skillup.process.live import LiveSlot
 from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.sandbox.base import NO_BOX, Box
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import (
     HistoryItem,
@@ -106,6 +107,7 @@ class TrialContext:
     progress: Progress = lambda _: None
     gateway: Route | None = None  # Where the CLI is told that its model is; None: as ever
     live: LiveSlot | None = None  # `session: live`: where the process stays; None: one a turn
+    box: Box = NO_BOX  # Where its processes run
 
     @property
     def temporary(self) -> Path:

@@ -365,7 +365,8 @@ class CliTurn:
             what = f"the workspace {trial.workspace} is gone or was replaced"
             gone = engine.error("setup", f"{what}; the agent was not called")
             return EngineTurn(error=gone)
-        if missing := engine.missing(argv[0], env, trial.workspace):
+        missing = engine.missing(argv[0], env, trial.workspace)
+        if missing is not None and not trial.box.has_own_programs:
             return EngineTurn(error=missing)
         variables = {**trial.environment, **trial.extra_env}
         secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
@@ -386,7 +387,7 @@ class CliTurn:
 
         stdout = trial.streams.open(f"{stem}.stdout.jsonl")
         stderr = trial.streams.open(f"{stem}.stderr.txt")
-        request = ProcessRequest(
+        direct = ProcessRequest(
             argv=argv,
             cwd=trial.workspace,
             env=env,
@@ -398,13 +399,14 @@ class CliTurn:
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
         )
+        request = trial.box.request(direct)
         with closing(stdout), closing(stderr):
             if self.live is None:
                 outcome = await run_process(request, take)
             else:
                 parser.outgoing = b""
                 outcome = await self.live.run(request, take, lambda: parser.is_settled)
-                self.live.parser = parser
+                self.live.parser, self.live.argv = parser, argv
         return self._turn_of(outcome, argv, secrets, last_lines)
 
     def _turn_of(

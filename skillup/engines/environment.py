@@ -85,7 +85,8 @@ def trial_environment(
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env[home.variable] = str(directory)
         copy = None if credentials else home.login_in(trial.home)
-        source = None if copy is None or copy.exists() else home.login_of(trial.environment)
+        gone = copy is None or os.path.lexists(copy) or copy.parent.resolve() != copy.parent
+        source = None if gone else home.login_of(trial.environment)
         if copy is not None and source is not None:
             shutil.copyfile(source, copy)
             copy.chmod(0o600)

@@ -22,10 +22,11 @@ from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
-from skillup.gateway.meter import NewRoute
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
+from skillup.sandbox.base import NoBoxError
+from skillup.sandbox.opening import choose
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
@@ -39,6 +40,7 @@ from skillup.trial.run import record_without_turns
 from skillup.workspace.disk import do_beside, refuse_without_room
 
 if TYPE_CHECKING:
+    from skillup.gateway.server import Gateway
     from skillup.judges.evaluate import TurnJudge
     from skillup.judges.router import JudgeRouter
     from skillup.simulator import SimulatorFactory
@@ -144,19 +146,21 @@ class Run:
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
         self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
-        self._new_route: NewRoute | None = None
+        self._gateway: Gateway | None = None
 
     @asynccontextmanager
     async def gateway(self) -> AsyncIterator[None]:
         """While this lasts agents reach their models through a gateway, where one can."""
-        if not any(isinstance(engine, AddressedEngine) for engine, _ in self.engines.values()):
+        asked = any(job.suite.suite.environment.allowed_egress for job in self.plan.jobs)
+        engines = (engine for engine, _ in self.engines.values())
+        if not asked and not any(isinstance(engine, AddressedEngine) for engine in engines):
             yield
             return
         from skillup.gateway.server import open_gateway
 
         options = self.options
         async with open_gateway(options.environment, options.keep_traffic) as opened:
-            self._new_route = opened.route
+            self._gateway = opened
             yield
 
     async def check_engines(self) -> None:
@@ -165,6 +169,13 @@ class Run:
             engine = get_engine(profile.engine)
             available = await engine.check(profile, self.options.environment)
             self.engines[profile.name] = (engine, available)
+        known = self.options.environment
+        environments = [job.suite.suite.environment for job in self.plan.jobs]
+        for asked, image in {(one.asked(known), one.image) for one in environments}:
+            with suppress(NoBoxError):  # which each trial says
+                kind, found = choose(asked, image)
+                if kind == "none" != asked:
+                    self.stopping.note(f"{found.version}; trials run on the machine, as it is")
         simulators = self.options.simulators
         if simulators is None:
             return
@@ -366,7 +377,8 @@ class Run:
             throttle=throttle,
             checkpoint=write,
             notify=self.observer.trial_event,
-            new_route=self._new_route,
+            gateway=self._gateway,
+            command=available.command,
         )
 
     def turn_judge(self) -> TurnJudge | None:
@@ -382,7 +394,8 @@ class Run:
         case, reader = job.loaded.case, self.options.reader
         if case.input.transcript is None:  # else no agent is asked
             found = self.engines[job.profile.name][1].problem
-            if found is not None:
+            inside = job.suite.suite.environment.command and found
+            if found is not None and not (inside and found.kind == "engine_not_found"):
                 return found
         if (found := self._unplayable.get(id(job.loaded.like))) is not None:
             return found

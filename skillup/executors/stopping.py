@@ -70,6 +70,12 @@ class StopPolicy:
         self._reason: Stop | None = None
         self._check_budgets()
 
+    def note(self, text: str) -> None:
+        """A warning about the whole run, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self._warn(text)
+
     @property
     def reason(self) -> Stop | None:
         """Why no more trials are started; None: more are."""
@@ -108,10 +114,7 @@ class StopPolicy:
                 continue
             unit, option = budget.unit, budget.option
             for who in budget.unreported:
-                text = f"{who} reports no {unit}, so {option} cannot count what it uses"
-                if text not in self.warnings:
-                    self.warnings.append(text)
-                    self._warn(text)
+                self.note(f"{who} reports no {unit}, so {option} cannot count what it uses")
             if budget.is_reached():
                 shown = _usd if unit == "cost" else "{:.0f} tokens".format
                 spent = f"{shown(budget.limit)} is spent ({shown(budget.total)})"

@@ -134,12 +134,24 @@ def _hold(texts: Collection[str], prompts: Iterable[str]) -> bool:
 class Route:
     """The way of one trial to its model. What is between `begin` and `end` is one turn's."""
 
-    def __init__(self, upstream: str, port: int, socket: Path, streams: Any, mask: Mask) -> None:
-        """Bodies are kept in raw `streams`, masked, if there are any."""
+    def __init__(
+        self,
+        upstream: str,
+        port: int,
+        socket: Path,
+        streams: Any,
+        mask: Mask,
+        hosts: Sequence[str] = (),
+    ) -> None:
+        """Bodies are kept in raw `streams`, masked, if there are any.
+
+        `hosts` (``pypi.org``, ``*.pypi.org``, ``pypi.org:8443``) are reached through it, besides.
+        """
         self.upstream, self.port, self.socket = upstream.rstrip("/"), port, socket
         self.token = secrets.token_hex(16)
         self.is_open = True
         self.trouble = ""  # Why a request of this turn was not answered
+        self._hosts = [host if ":" in host else f"{host}:443" for host in hosts]
         self._exchanges: list[ModelExchange] = []
         self._prompts: Sequence[str] = ()
         self._streams, self._mask = streams, mask
@@ -150,6 +162,19 @@ class Route:
     def url_at(self, port: int) -> str:
         """Where the agent's CLI finds its model: at the gateway, or a forwarder to its socket."""
         return f"http://127.0.0.1:{port}/{self.token}"
+
+    @property
+    def proxy_url(self) -> str:
+        """The proxy by which its hosts are reached."""
+        return f"http://{self.token}:@127.0.0.1:{self.port}"
+
+    def allows(self, target: str) -> bool:
+        """Whether `target`, a host and its port, is one of its hosts."""
+        name = target.lower()
+        return any(
+            name.endswith(host[1:].lower()) if host.startswith("*.") else name == host.lower()
+            for host in self._hosts
+        )
 
     def placeholder(self, key: str) -> str:
         """What the agent gets in place of a key; in its requests it is replaced by it.
@@ -206,7 +231,3 @@ class Route:
             sha256=[one.sha256.hexdigest()[:16] for one in main],
             continued=any(known) if known else None,
         )
-
-
-NewRoute = Callable[[str, Any, Mask], Route]
-"""Through the gateway: to the model at a URL, with the trial's raw streams and its mask."""

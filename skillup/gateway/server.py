@@ -6,11 +6,14 @@ trial's own, and what it has for a key is worth nothing elsewhere: the real one 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from base64 import b64decode
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -34,6 +37,7 @@ _HOP_BY_HOP = frozenset(
     """.split()
 )
 _CONNECT_SECONDS = 30.0
+_OWN_NAMES = ("localhost", "127.0.0.1")  # Else a name may lead to what is not meant
 _IDLE_SECONDS = 4.0  # Servers close connections that they have not used for longer
 
 
@@ -46,10 +50,15 @@ class Gateway:
         self._routes: WeakValueDictionary[str, Route] = WeakValueDictionary()
         self.pools: dict[str, httpcore2.AsyncConnectionPool] = {}  # By proxy
 
-    def route(self, upstream: str, streams: Any = None, mask: Mask = bytes) -> Route:
-        """A new trial's, to the model at that URL; bodies go to `streams`, if they are kept."""
+    def route(
+        self, upstream: str, streams: Any = None, mask: Mask = bytes, hosts: Sequence[str] = ()
+    ) -> Route:
+        """A new trial's, to the model at that URL; bodies go to `streams`, if they are kept.
+
+        And to `hosts`, for which it is a proxy.
+        """
         streams = streams if self._keeps else None
-        made = Route(upstream, self.port, self.socket, streams, mask)
+        made = Route(upstream, self.port, self.socket, streams, mask, hosts)
         self._routes[made.token] = made
         return made
 
@@ -68,6 +77,8 @@ class Gateway:
         """Pass a request on to the model, and its answer to the agent."""
         import h11
 
+        if request.method == b"CONNECT":
+            return await self._connect(connection, request)
         token, _, path = request.target.decode("latin-1").lstrip("/").partition("/")
         route, given = self._routes.get(token), dict(request.headers)
         if route is None or not route.is_open:
@@ -113,6 +124,27 @@ class Gateway:
         finally:
             exchange.answered_all()
 
+    async def _connect(self, connection: _Connection, request: h11.Request) -> None:
+        """To one of the hosts that the trial may reach; what passes is not looked at."""
+        import h11
+
+        given = dict(request.headers).get(b"proxy-authorization", b"").rpartition(b" ")[2]
+        token = b64decode(given).decode(errors="replace").partition(":")[0]
+        route, target = self._routes.get(token), request.target.decode("latin-1")
+        host, _, port = target.rpartition(":")
+        if route is None or not route.is_open or not route.allows(target):
+            await connection.refuse(403, f"skillup: {target} is not in allowed_egress")
+            return
+        async with await anyio.connect_tcp(host, int(port)) as far:
+            address = ip_address(far.extra(SocketAttribute.remote_address)[0])  # noqa: S610
+            if (address.is_loopback or address.is_link_local) and host not in _OWN_NAMES:
+                await connection.refuse(403, f"skillup: {host} is an address of this machine")
+                return
+            await connection.send(h11.Response(status_code=200, headers=[]))
+            async with anyio.create_task_group() as group:
+                group.start_soon(_copy, connection.stream, far, group.cancel_scope)
+                await _copy(far, connection.stream, group.cancel_scope)
+
     def _pool(self, upstream: str) -> httpcore2.AsyncConnectionPool:
         """Connections to there, by the proxy that the user's variables name."""
         from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
@@ -141,32 +173,54 @@ class Gateway:
         return self.pools[proxy]
 
 
+class _UnixStream(ByteStream):
+    """A connection to the Unix socket. anyio's own makes an error of a read that is broken off."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        if not (data := await self._reader.read(max_bytes)):
+            raise anyio.EndOfStream
+        return data
+
+    async def send(self, item: bytes) -> None:
+        self._writer.write(item)
+        await self._writer.drain()
+
+    async def send_eof(self) -> None:
+        self._writer.write_eof()
+
+    async def aclose(self) -> None:
+        self._writer.close()
+
+
 class _Connection:
     """What h11 knows of a connection of an agent's."""
 
     def __init__(self, stream: ByteStream) -> None:
         import h11
 
-        self._stream, self._state = stream, h11.Connection(h11.SERVER)
+        self.stream, self._state = stream, h11.Connection(h11.SERVER)
         self._more: object = h11.NEED_DATA
         self.start_next = self._state.start_next_cycle  # Raises if one side has not ended, or left
 
     async def event(self) -> Any:
         """The next one. Raises what h11 and the stream do."""
         while (event := self._state.next_event()) is self._more:
-            self._state.receive_data(await self._stream.receive())
+            self._state.receive_data(await self.stream.receive())
         return event
 
     async def watch(self, scope: anyio.CancelScope) -> None:
         """Breaks the request off when the agent has gone: nobody wants its answer."""
         try:
-            self._state.receive_data(await self._stream.receive())
+            self._state.receive_data(await self.stream.receive())
         except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
             scope.cancel()
 
     async def send(self, event: h11.Event) -> None:
         if data := self._state.send(event):
-            await self._stream.send(data)
+            await self.stream.send(data)
 
     async def refuse(self, status: int, why: str) -> None:
         import h11
@@ -176,6 +230,17 @@ class _Connection:
         await self.send(h11.Data(data=why.encode()))
 
 
+async def _copy(source: ByteStream, target: ByteStream, scope: anyio.CancelScope) -> None:
+    """Until `source` ends; where either breaks, both directions do."""
+    try:
+        while True:
+            await target.send(await source.receive())
+    except anyio.EndOfStream:
+        await target.send_eof()
+    except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        scope.cancel()
+
+
 @asynccontextmanager
 async def open_gateway(env: Mapping[str, str], keep: bool = False) -> AsyncIterator[Gateway]:
     """A gateway that serves while this lasts; `env` is the user's own, `keep`: bodies, too."""
@@ -183,15 +248,18 @@ async def open_gateway(env: Mapping[str, str], keep: bool = False) -> AsyncItera
     with tempfile.TemporaryDirectory("-skillup", dir=short, ignore_cleanup_errors=True) as folder:
         socket = Path(folder, "model.sock")
         loopback = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        local = await anyio.create_unix_listener(socket, mode=0o600)
         port = loopback.extra(SocketAttribute.local_port)  # noqa: S610
         gateway = Gateway(env, port, socket, keep)
-        async with loopback, local, anyio.create_task_group() as group:
+        async with loopback, anyio.create_task_group() as group:
             group.start_soon(loopback.serve, gateway.serve)
-            group.start_soon(local.serve, gateway.serve)
+            local = await asyncio.start_unix_server(
+                lambda *ends: group.start_soon(gateway.serve, _UnixStream(*ends)), socket
+            )
+            socket.chmod(0o600)
             try:
                 yield gateway
             finally:
+                local.close()
                 group.cancel_scope.cancel()
                 for pool in gateway.pools.values():
                     await pool.aclose()

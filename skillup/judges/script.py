@@ -1,4 +1,5 @@
-"""The judge that is a script: run in a copy of the workspace, on its own, within its time.
+"""The judge that is a script: run in a copy of the workspace, on its own, within its time; in a
+sandbox, if the trial was in one.
 
 As in skill-up exit code 0 is a pass, another is not, and what it prints is the evidence. Codes by
 which a shell says that there was nothing to run, or that a signal ended it, are no verdicts. A
@@ -39,6 +40,8 @@ from skillup.judges.evaluate import blank_result
 from skillup.judges.material import harmless
 from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
 from skillup.process.run import CompletedOutput, run_quiet
+from skillup.sandbox.base import BoxPlan, NoBoxError, installation
+from skillup.sandbox.opening import reopen_box
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.workspace.disk import refuse_full_disk
@@ -60,22 +63,39 @@ async def judge_by_script(
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
     mask = place.models.mask
 
-    def prepare() -> tuple[tuple[str, ...], Path, dict[str, str], list[str]]:
+    def prepare() -> tuple[tuple[str, ...], Path, dict[str, str], list[str], BoxPlan]:
         scratch = place.new_directory("script-")
         script, notes = _find_script(path, part, place.suite_root, scratch)
         workspace = scratch / "workspace"
         lacks = copy_of(part.files, part.read_file, workspace)
         environment = _environment(part, lacks[TOO_LARGE], place, scratch)
-        return command_of(script), workspace, environment, [*notes, *part.notes, *notes_on(lacks)]
+        argv = command_of(script)
+        plan = BoxPlan(
+            writable=[workspace, scratch / "home"],
+            temporary=Path(environment["TMPDIR"]),
+            # What it is made of, and its material; a Python has its packages.
+            readable=[
+                *(scratch / "record", script, Path(sys.prefix)),
+                *filter(Path.is_dir, (place.suite_root.absolute(), scratch / "script")),
+                *installation(argv, environment),
+            ],
+        )
+        return argv, workspace, environment, [*notes, *part.notes, *notes_on(lacks)], plan
 
     try:
-        argv, workspace, environment, notes = await anyio.to_thread.run_sync(prepare)
-    except CannotJudgeError as problem:
+        argv, workspace, environment, notes, plan = await anyio.to_thread.run_sync(prepare)
+        box = await reopen_box(part.record.sandbox, plan)
+    except (CannotJudgeError, NoBoxError) as problem:
         return blank.model_copy(update={"error": mask(str(problem))})
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         return blank.model_copy(update={"error": mask(f"the script's workspace: {problem}")})
-    output = await run_quiet(argv, cwd=workspace, env=environment, timeout_seconds=seconds)
+    try:
+        output = await run_quiet(
+            argv, cwd=workspace, env=environment, timeout_seconds=seconds, within=box.request
+        )
+    finally:
+        await box.close()
     output = replace(
         output,
         stdout=mask(output.stdout),
@@ -145,9 +165,9 @@ def _environment(
     part: JudgedPart, not_kept: Sequence[str], place: JudgePlace, scratch: Path
 ) -> dict[str, str]:
     """The whole environment; writes the files that it names below `scratch`."""
-    home, files = scratch / "home", scratch / "record"
-    home.mkdir()
-    files.mkdir()
+    home, files, temporary = scratch / "home", scratch / "record", scratch / "tmp"
+    for directory in (home, files, temporary):
+        directory.mkdir()
     record, last = part.record, part.last
     variables = {"EVAL_WORKSPACE": str(scratch / "workspace"), "EVAL_TURNS": str(len(record.turns))}
     for name, file, text in (
@@ -175,7 +195,8 @@ def _environment(
         variables["EVAL_TURN"] = str(part.number)
     if place.suite_root.is_dir():
         variables["EVAL_SUITE_ROOT"] = str(place.suite_root)
-    return {**clean_variables(place.models.environment), "HOME": str(home), **variables}
+    own = {"HOME": str(home), "TMPDIR": str(temporary)}
+    return {**clean_variables(place.models.environment), **own, **variables}
 
 
 # The verdict: an exit code, and perhaps a JSON object.

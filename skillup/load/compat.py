@@ -35,9 +35,8 @@ _UNUSED: dict[Loc, set[str]] = {
     ("engine",): {"version", "entry", "kwargs"},
     ("engine", "model"): {"provider", "params"},
     ("environment",): {
-        *("image", "sandbox_template", "workspace_mount", "use_server_proxy", "entrypoint"),
+        *("sandbox_template", "workspace_mount", "use_server_proxy", "entrypoint"),
         *("ready_timeout_seconds", "sandbox_timeout_seconds", "metadata", "kwargs"),
-        "allowed_egress",
     },
     ("report",): {"artifacts"},
 }

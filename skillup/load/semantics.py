@@ -226,9 +226,9 @@ def unsupported_in(owner: Suite | Case) -> Iterator[tuple[Loc, str]]:
         installed = [(loc, judge.skills) for loc, judge in judges_of(owner)]
     else:
         installed = [((), owner.skills or [])]
-        if owner.environment.type != "none":
-            what = f"environment `{owner.environment.type}` is not run yet"
-            yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
+        if owner.environment.type == "opensandbox":
+            what = "environment `opensandbox` is not run yet"
+            yield ("environment", "type"), f"{what}: take `docker`, `podman` or `bubblewrap`"
     if owner.mcp.get("servers"):
         yield ("mcp", "servers"), "MCP servers are not set up yet"
     for loc, skills in installed:
@@ -291,6 +291,8 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
     for place, message in unsupported:
         yield document.problem(place, message, severity="warning")
     named: list[tuple[Loc, str | None]] = [(loc, skill.path) for loc, skill in skills]
+    for n, path in enumerate(suite.environment.read):
+        named.append((("environment", "read", n), str(Path(path).expanduser())))
     for n, dataset in enumerate(suite.cases.datasets):
         named.append((("cases", "datasets", n, "path"), dataset.path))
         named.append((("cases", "datasets", n, "case"), dataset.case))

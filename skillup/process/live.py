@@ -64,7 +64,7 @@ class LiveSlot:
             started = start_process(request)
             if isinstance(started, str):
                 return ProcessOutcome(None, None, "not_started", start_error=started)
-            process, self.argv = started, request.argv
+            process = started
         outcome = await supervise(request, *process, on_line, may_stay)
         if outcome.ended_by == "kept":
             self.process = process

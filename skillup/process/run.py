@@ -71,6 +71,7 @@ class ProcessRequest:
     has_answered: Callable[[], bool] | None = None
     """Called after each line: whether the answer is complete, so that the process should exit."""
     redact: Callable[[bytes], bytes] | None = None  # Masks secrets in one line
+    spared: frozenset[str] = frozenset()  # Names of programs that only SIGKILL is sent to
 
 
 @frozen
@@ -123,7 +124,8 @@ def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
         return _why_not_started(error, request.argv[0], request.cwd)
     pid = popen.pid
     main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
-    return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
+    tree = ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main, spared=request.spared)
+    return popen, tree
 
 
 def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:
@@ -166,10 +168,12 @@ async def run_quiet(
     env: Mapping[str, str],
     timeout_seconds: float | None,
     stdin: bytes = b"",
+    within: Callable[[ProcessRequest], ProcessRequest] = lambda request: request,
 ) -> CompletedOutput:
     """Runs a short helper command (git, ``claude --version``) with the same care as an agent.
 
-    One that floods (over 64 MiB in one stream) is ended and has ``exit_code`` None, as if killed.
+    `within` puts it into a box. One that floods (over 64 MiB in one stream) is ended and has
+    ``exit_code`` None, as if killed.
     """
     stdout, stderr = bytearray(), bytearray()
     request = ProcessRequest(
@@ -182,7 +186,7 @@ async def run_quiet(
         stdout=stdout.extend,
         stderr=stderr.extend,
     )
-    outcome = await run_process(request)
+    outcome = await run_process(within(request))
     return CompletedOutput(
         exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
         stdout=stdout.decode(errors="replace"),

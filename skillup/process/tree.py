@@ -197,8 +197,9 @@ running_trees: set[ProcessTree] = set()  # Of all turns that are running in this
 class ProcessTree:
     """The processes of one turn, or with ``main`` None all that inherited ``NAME=value``.
 
-    Those older than ``started_after`` are ignored. ``takes_orphans`` claims those that came to us
-    and that no turn could claim because several were running.
+    Those older than ``started_after`` are ignored. Of the names ``spared`` only SIGKILL is sent to:
+    what they stand around is to end by itself, and they with it. ``takes_orphans`` claims those
+    that came to us and that no turn could claim because several were running.
     """
 
     def __init__(
@@ -208,9 +209,11 @@ class ProcessTree:
         main: ProcessRow | None = None,
         started_after: float = 0.0,
         takes_orphans: bool = False,
+        spared: frozenset[str] = frozenset(),
     ) -> None:
         self.main = main
         self.assignment = assignment
+        self.spared = spared
         self.started_after = main.started if main else started_after
         self.known: set[tuple[int, float]] = {main.key} if main else set()
         self._takes_orphans = takes_orphans or main is not None
@@ -351,8 +354,10 @@ class TreeEnding:
         alive = tree.living()
         for number, patience in self._steps:
             if number is not None:
+                spared = tree.spared if number != signal.SIGKILL else ()
                 for row in alive:
-                    send_signal(row, number)
+                    if row.name not in spared:
+                        send_signal(row, number)
                 if tree.main is None or all(row.key != tree.main.key for row in alive):
                     outlived |= {row.key: row for row in alive}
                     self.leftover = tuple(outlived.values())

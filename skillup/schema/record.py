@@ -254,6 +254,19 @@ class EngineInfo(Stored):
     isolation: str = Field("clean", description="clean or shared.")
 
 
+class SandboxInfo(Stored):
+    """The sandbox of a trial."""
+
+    kind: str = Field(description="none, bubblewrap, docker or podman.")
+    asked: str = Field(description="As the suite says, or the variable SKILLUP_SANDBOX.")
+    probe: str = Field("", description="Which version; of none: why there was none.")
+    image: str | None = optional("Of a container.")
+    network: list[str] = Field([], description="Hosts beside the model; `*`: all.")
+    read: list[str] = Field([], description="What the suite opened for reading.")
+    open: list[str] = Field([], description="What is open that is closed elsewhere.")
+    limits: dict[str, int] = Field({}, description="As the suite says.")
+
+
 class SkillInfo(Stored):
     """A skill that was installed for the trial."""
 
@@ -272,6 +285,7 @@ class Record(Stored):
     case_id: str = Field(description="The case's id.")
     case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
     engine: EngineInfo = Field(description="Which engine ran it, and how.")
+    sandbox: SandboxInfo | None = optional("Where it ran; None: on the machine, as it is.")
     variant: Variant = Field("with_skill", description="With the skill, or without.")
     trial: int = Field(1, description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")

@@ -1,6 +1,8 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
 import random
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
@@ -93,22 +95,68 @@ def _no_homes(env: dict[str, str]) -> dict[str, str]:
 AgentEnv = Annotated[dict[str, Text], AfterValidator(_no_homes)]
 
 
-class Environment(Model):
-    """Where trials run. `none` means this machine."""
+class Limits(Model):
+    """Of what runs in a sandbox. Each holds for one process, but for `processes`."""
 
-    type: Literal["none", "opensandbox", "docker"] = Field("none", description="The runtime.")
+    processes: PositiveInt | None = optional("At the same time; of one trial.")
+    memory_mb: PositiveInt | None = optional("Of a process's data.")
+    file_mb: PositiveInt | None = optional("The largest file that it may write.")
+    open_files: PositiveInt | None = optional("At the same time.")
+
+
+SANDBOX = "SKILLUP_SANDBOX"
+SandboxKind = Literal["none", "auto", "bubblewrap", "docker", "podman"]
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?")
+
+
+class Environment(Model):
+    """Where trials run. `none` means this machine, as it is."""
+
+    type: SandboxKind | Literal["opensandbox"] = Field("none", description="The sandbox.")
     env: AgentEnv = Field({}, description="For the agent.")
     setup_steps: list[SetupStep] = Field([], description="Run in order.")
-    network_policy: Text | None = optional("skill-up.")
+    network_policy: Literal["deny_all", "allow_declared", "allow_all"] | None = optional(
+        "Beside the model; default: what `allowed_egress` names."
+    )
+    allowed_egress: list[NonEmptyText] = Field([], description="Hosts, by HTTPS.")
+    read: list[NonEmptyText] = Field([], description="Paths that may be read, besides.")
+    limits: Limits = Field(Limits.model_construct(), description="Of what runs in there.")
+    image: Annotated[str, Field(pattern=r"^\w[\w./:@-]*$")] | None = optional("Of a container.")
+    command: Texts = Field([], description="The CLI in the image; default: this machine's.")
+
+    def asked(self, variables: Mapping[str, str]) -> str:
+        """The suite's sandbox; where that is `none`, the one that the user's variable names."""
+        return variables.get(SANDBOX) or "none" if self.type == "none" else self.type
 
     @model_validator(mode="after")
     def _can_be_enforced(self) -> Self:
-        policy = self.network_policy
-        if policy and self.type == "none":
+        policy, hosts = self.network_policy, self.allowed_egress
+        needs: dict[str, Any] = {
+            "network_policy": policy,
+            "allowed_egress": hosts,
+            "read": self.read,
+        }
+        needs["limits"] = self.limits.model_dump(exclude_none=True)
+        asked = [name for name, value in needs.items() if value]
+        if asked and self.type == "none":
             raise ValueError(
-                f"`network_policy: {policy}` with `type: none`, which cannot keep it || "
-                "leave it out: on this machine agents reach the network"
+                f"`{asked[0]}` with `type: none`, which cannot keep it || "
+                "leave it out, or take a sandbox: `type: auto`"
             )
+        if hosts and policy not in (None, "allow_declared"):
+            raise ValueError(
+                f"`allowed_egress` with `network_policy: {policy}` || keep one of them"
+            )
+        if policy == "allow_declared" and not hosts:
+            raise ValueError(
+                "`network_policy: allow_declared` without `allowed_egress` || name hosts"
+            )
+        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+        if wrong:
+            fix = "write a name, such as `pypi.org`, `*.pypi.org` or `pypi.org:8443`"
+            raise ValueError(f"`allowed_egress`: {wrong[0]!r} is no host || {fix}")
+        if self.type in ("docker", "podman") and self.image is None:
+            raise ValueError(f"`type: {self.type}` without an `image` || name the image")
         return self
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine, RawStreams
 from skillup.frozen import frozen
-from skillup.gateway.meter import NewRoute
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -26,6 +25,9 @@ from skillup.schema.record import (
     TurnError,
 )
 from skillup.workspace.snapshot import BlobStore
+
+if TYPE_CHECKING:  # It brings an HTTP library
+    from skillup.gateway.server import Gateway
 
 T = TypeVar("T")
 
@@ -122,7 +124,8 @@ class TrialRequest:
     checkpoint: Callable[[Checkpoint], None] | None = None
     """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""
     notify: Callable[[TrialEvent], None] = lambda _: None
-    new_route: NewRoute | None = None  # Through the run's gateway to a model; None: it has none
+    gateway: Gateway | None = None  # Of the run; None: it has none
+    command: Sequence[str] = ()  # How the CLI is started on this machine
 
 
 @frozen

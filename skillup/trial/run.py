@@ -11,16 +11,19 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from skillup.engines.base import SessionForker, TrialContext
 from skillup.engines.session_files import moved_text
+from skillup.sandbox.base import Box
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import lead_of
 from skillup.trial.artifacts import collect_artifacts, keep_references
+from skillup.trial.box import extra_variables, in_box
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
@@ -29,7 +32,6 @@ from skillup.trial.setup import (
     OpenTrial,
     context_of,
     ended,
-    extra_variables,
     new_record,
     open_trial,
 )
@@ -120,8 +122,8 @@ def record_without_turns(
 # Turns that several trials have in common.
 
 _INHERITED = (
-    "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",
-    "notes",
+    "sandbox", "skills", "initial_files", "initial_variables", "history", "execution_mode",
+    "started_at", "notes",
 )  # fmt: skip
 
 
@@ -181,9 +183,12 @@ class SharedPrefix:
     async def fork(self, request: TrialRequest, owner: str | None = None) -> OpenTrial | TurnError:
         """The trial of `request`, ready to go on; an error if it cannot be."""
         what = "the trial could not be forked"
-        return await call_engine(lambda: self._fork(request, owner), what, request.scratch)
+        fork = partial(self._fork, request, owner)
+        return await call_engine(lambda: in_box(request, fork), what, request.scratch)
 
-    async def _fork(self, request: TrialRequest, owner: str | None) -> OpenTrial | TurnError:
+    async def _fork(
+        self, request: TrialRequest, owner: str | None, box: Box
+    ) -> OpenTrial | TurnError:
         parent = self.conversation
         assert parent is not None
         live, case = parent.session, request.job.loaded.case
@@ -200,7 +205,7 @@ class SharedPrefix:
         }
         added = extra_variables(request)
         assert not isinstance(added, TurnError)  # They are the parent's
-        context = context_of(request, workspace, home, added, skills)
+        context = context_of(request, workspace, home, added, skills, box=box)
         engine, session = live.engine, live.session
         assert isinstance(engine, SessionForker)
         if session is None:

@@ -126,6 +126,7 @@ class LiveSession:
         """Ends the process that was kept for the next message; that would resume the session."""
         if self.context.live is not None:
             await self.context.live.end()
+        await self.context.box.close()
         if self.context.gateway is not None:
             self.context.gateway.is_open = False
 

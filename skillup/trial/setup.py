@@ -23,10 +23,10 @@ from skillup.engines.base import (
 )
 from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
-from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in
 from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
+from skillup.sandbox.base import NO_BOX, Box
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn
 from skillup.schema.grade import Judging
@@ -42,6 +42,7 @@ from skillup.schema.record import (
 )
 from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references
+from skillup.trial.box import extra_variables, in_box, unreachable
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
@@ -91,19 +92,6 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
     return found
 
 
-def extra_variables(request: TrialRequest) -> dict[str, str] | TurnError:
-    """What suite and profile add to the agent's environment, filled in."""
-    job = request.job
-    given = job.suite.suite.environment.env
-    try:
-        # The profile's own were filled in when it was read: once more would undo its `$$`.
-        own = {name: expand(value, request.environment) for name, value in given.items()}
-    except MissingVariableError as missing:
-        message = f"the environment cannot be made: {'; '.join(missing.args)}"
-        return TurnError(kind="setup", message=message)
-    return {**own, **job.profile.env}
-
-
 def context_of(
     request: TrialRequest,
     workspace: Path,
@@ -112,11 +100,15 @@ def context_of(
     skills: Mapping[str, Path],
     session_id: str | None = None,
     marker: str | None = None,
+    box: Box = NO_BOX,
 ) -> TrialContext:
     """What the engine is given of the trial. All paths are real ones."""
     job = request.job
+    profile, command = job.profile, job.suite.suite.environment.command
+    if command and box.has_own_programs:
+        profile = profile.model_copy(update={"command": command})
     made = TrialContext(
-        profile=job.profile,
+        profile=profile,
         workspace=workspace,
         home=home,
         streams=request.streams,
@@ -132,6 +124,7 @@ def context_of(
         seed=request.seed,
         progress=AgentWatcher(job.id, request.notify),
         live=LiveSlot() if job.profile.session == "live" else None,
+        box=box,
     )
     return _behind_gateway(request, made)
 
@@ -141,15 +134,15 @@ def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
 
     With `isolation: shared` the user's own settings of the CLI say where its model is.
     """
-    new_route, profile, engine = request.new_route, trial.profile, request.engine
-    if new_route is None or profile.gateway == "off" or profile.isolation == "shared":
+    gateway, profile, engine = request.gateway, trial.profile, request.engine
+    if gateway is None or profile.gateway == "off" or profile.isolation == "shared":
         return trial
     found = engine.model_address(trial) if isinstance(engine, AddressedEngine) else None
     if found is None:
         return trial
     (url, names), given = found, (trial.environment, trial.extra_env)
     secrets = trial.secrets.also_of({**given[0], **given[1]}, names)
-    route = new_route(url, trial.streams, secrets.mask_bytes)
+    route = gateway.route(url, trial.streams, secrets.mask_bytes)
     environment, extra = (
         {k: route.placeholder(v) if k in names and v else v for k, v in variables.items()}
         for variables in given
@@ -161,10 +154,14 @@ def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
 
 async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
     """Make everything that the first turn needs."""
-    case, engine = request.job.loaded.case, request.engine
     problem = case_problem(request)
     if problem is not None:
         return problem
+    return await in_box(request, lambda box: _open_in(box, request, record))
+
+
+async def _open_in(box: Box, request: TrialRequest, record: Record) -> OpenTrial | TurnError:
+    case, engine = request.job.loaded.case, request.engine
     turns = case.input.all_turns()
     if len(turns) > 1 and not isinstance(engine, SessionResumer):
         if request.job.suite.suite.on_no_resume != "single_shot":
@@ -191,7 +188,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         fix = "next: leave the last one out, or give turn 1 a `content`"
         return TurnError(kind="unsupported", message=what + fix)
     variables = {**given, **past.variables}
-    prepared = await _prepare(request, variables)
+    prepared = await _prepare(request, variables, box)
     if isinstance(prepared, TurnError):
         return prepared
     live, skills = prepared
@@ -208,6 +205,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         live.prompts = tuple(item.content for item in past.items if item.role == "user")
     record = record.model_copy(
         update={
+            "sandbox": box.info,
             "skills": list(skills),
             "references": references,
             "initial_files": live.snapshot.files,
@@ -248,7 +246,7 @@ def case_problem(request: TrialRequest) -> TurnError | None:
 
 
 async def _prepare(
-    request: TrialRequest, variables: Mapping[str, str]
+    request: TrialRequest, variables: Mapping[str, str], box: Box
 ) -> tuple[LiveSession, Sequence[Any]] | TurnError:
     """Workspace, skills and home; the session to be, and the skills that were installed."""
     job = request.job
@@ -280,11 +278,14 @@ async def _prepare(
         marker=marker,
         setup_steps=[step.run for step in suite.environment.setup_steps],
         timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
+        within=box.request,
     )
     if isinstance(made, TurnError):
         return made
     paths = {skill.info.name: made.root / skill.directories[0] for skill in made.skills}
-    context = context_of(request, made.root, home, added, paths, marker=marker)
+    context = context_of(request, made.root, home, added, paths, marker=marker, box=box)
+    if (problem := unreachable(request, context)) is not None:
+        return problem
     snapshot = await look_at(made.root, request.blobs)
     infos = tuple(skill.info for skill in made.skills)
     return LiveSession(request.engine, context, request.blobs, snapshot), infos
@@ -359,24 +360,26 @@ async def resume_trial(request: TrialRequest, checkpoint: Checkpoint) -> OpenTri
         problem = await anyio.to_thread.run_sync(
             put_back, home.resolve(), workspace, files, signature, checkpoint.session
         )
-        return problem if problem is not None else await _resume(request, checkpoint)
+        if problem is not None:
+            return problem
+        opened = await in_box(request, lambda box: _resume(box, request, checkpoint))
+        return opened.message if isinstance(opened, TurnError) else opened
     except OSError as refused:
         refuse_full_disk(refused, request.scratch)
         return f"what it left could not be read: {refused.strerror or refused}"
 
 
-async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
+async def _resume(box: Box, request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | TurnError:
     added = extra_variables(request)
     if isinstance(added, TurnError):
-        return added.message
+        return added
     case = request.job.loaded.case
     past = await anyio.to_thread.run_sync(past_of, case.input, {**case.vars, **request.variables})
     workspace, home = ((request.scratch / name).resolve() for name in ("workspace", "home"))
     skills = {name: workspace / path for name, path in checkpoint.skills.items()}
-    context = context_of(
-        request, workspace, home, added, skills, session_id=checkpoint.chosen_session_id
-    )
     snapshot = await look_at(workspace, request.blobs)
+    session_id = checkpoint.chosen_session_id
+    context = context_of(request, workspace, home, added, skills, session_id=session_id, box=box)
     record, done = checkpoint.record, checkpoint.record.turns
     request.streams.remove_from(len(done) + 1)
     session = LiveSession(

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -67,13 +67,15 @@ async def prepare_workspace(
     marker: str,
     timeout_seconds: float,
     setup_steps: Sequence[str] = (),
+    within: Callable[[ProcessRequest], ProcessRequest] = lambda request: request,
 ) -> PreparedWorkspace | TurnError:
     """Fills ``destination`` (a real path, made if need be) or says what keeps it from being filled.
 
     In this order: fixture, inline files, git, skills, the suite's ``setup_steps``, the case's
     ``context.setup``; so setup commands see everything, and the skills are in no commit and not in
     ``git status``. ``env`` is the whole environment of the commands; each may take
-    ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``.
+    ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``. ``within``
+    puts commands, and git, into the trial's box.
     """
     root = destination
 
@@ -94,7 +96,7 @@ async def prepare_workspace(
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
-            await _prepare_repository(_Git(root, env, timeout_seconds), context.git, patch)
+            await _prepare_repository(_Git(root, env, timeout_seconds, within), context.git, patch)
         installed = await do_beside(not skills, install)
         commands = [("environment.setup_steps", command) for command in setup_steps]
         commands += [("context.setup", command) for command in context.setup]
@@ -102,7 +104,7 @@ async def prepare_workspace(
             request = ProcessRequest(
                 ("sh", "-c", command), root, env, timeout_seconds=timeout_seconds, marker=marker
             )
-            await _run_setup_command(request, field)
+            await _run_setup_command(within(request), f"`{field}`: `{_beginning(command)}`")
         if commands:  # one of them may have made the repository
             await anyio.to_thread.run_sync(_hide_from_git, root, installed)
     except PreparationError as failure:
@@ -167,9 +169,8 @@ def _write_inline_files(
             ) from error
 
 
-async def _run_setup_command(request: ProcessRequest, field: str) -> None:
+async def _run_setup_command(request: ProcessRequest, where: str) -> None:
     """Raises PreparationError, with the end of its output, unless it exits with 0 in time."""
-    where = f"`{field}`: `{_beginning(request.argv[-1])}`"
     last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
     outcome = await run_process(request, lambda line: last_lines.append(line[:_LINE_BYTES]))
     if outcome.start_error is not None:
@@ -217,8 +218,9 @@ class _Git:
     workspace: Path  # A real path
     env: Mapping[str, str]
     timeout_seconds: float  # Of each command
+    within: Callable[[ProcessRequest], ProcessRequest]
 
-    async def run(self, *arguments: str, failure: str = "") -> bool:
+    async def run(self, *arguments: str, failure: str = "", stdin: bytes = b"") -> bool:
         """Runs one command; whether its exit code is 0.
 
         Raises PreparationError if it cannot run; with git's own words if it fails and that is a
@@ -245,6 +247,8 @@ class _Git:
                 "LC_ALL": "C",
             },
             timeout_seconds=self.timeout_seconds,
+            stdin=stdin,
+            within=self.within,
         )
         if done.start_error is not None:
             what = "`context.git` needs git, which could not be started; install git"
@@ -297,7 +301,9 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
             raise PreparationError(f"`context.git.apply_diff`: there is no file {patch}")
         failure = f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
         failure += "make it anew against the fixture and the files of this case"
-        await git.run("apply", "--whitespace=nowarn", "--", str(patch), failure=failure)
+        # Its file is not there for the agent's programs.
+        given = await anyio.to_thread.run_sync(patch.read_bytes)
+        await git.run("apply", "--whitespace=nowarn", "-", failure=failure, stdin=given)
 
 
 def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
@@ -305,6 +311,8 @@ def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
     if not (workspace / ".git").is_dir():
         return
     exclude = workspace / ".git" / "info" / "exclude"
+    if not exclude.resolve().is_relative_to(workspace):  # a setup command made it a link
+        return
     exclude.parent.mkdir(exist_ok=True)
     with exclude.open("a", encoding="utf-8", errors="surrogateescape") as file:
         for path in (directory for skill in skills for directory in skill.directories):

@@ -106,7 +106,8 @@ class ScriptedEngine(WritingCliEngine):
             "attempt": trial.attempt + turn.sending - 1,  # a retried message may fare better
         }
         replies = trial.script.model_dump(mode="json") if trial.script else {}
-        script = home / "script.json"
+        script = trial.home / "script.json"
+        script.unlink(missing_ok=True)  # it may be a link by now
         data = {**replies, **{name: value for name, value in options.items() if value}}
         script.write_bytes(json_line(data))
         option = "--resume" if session_id else "--session-id"

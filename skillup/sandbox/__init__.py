@@ -1,0 +1,1 @@
+"""A box around all that runs for a trial: no more of the machine than it needs."""

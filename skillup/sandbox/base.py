@@ -1,0 +1,179 @@
+"""What a box is asked for, and how a program is started in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio
+
+from skillup.frozen import frozen
+from skillup.process.run import ProcessRequest, run_quiet
+from skillup.schema.record import SandboxInfo
+from skillup.schema.suite import Limits
+
+INSIDE = Path("/run/skillup")  # Where a box has what is skillup's
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store")  # Every box has them
+_MANAGERS = (
+    *("VOLTA_HOME", "NVM_DIR", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR"),
+    "PYENV_ROOT",
+)
+"""Folders of version managers: programs in there need the rest of it."""
+
+
+class NoBoxError(Exception):
+    """A sandbox that is asked for cannot be had: why, and what to do."""
+
+
+@frozen
+class Door:
+    """The one way out: to the run's gateway, at this port of the box's own loopback."""
+
+    port: int
+    socket: Path
+    proxy: Any = None  # What keeps the way to other hosts open while the box is there
+
+
+@frozen
+class BoxPlan:
+    """What is to be inside. All paths are real ones, and are the same there."""
+
+    writable: Sequence[Path]
+    temporary: Path  # Writable, too; it is /tmp, besides
+    readable: Sequence[Path] = ()
+    door: Door | None = None  # None: nothing is reached
+    variables: Mapping[str, str] = field(default_factory=dict)  # Set for all that runs inside
+    open_network: bool = False  # It has the machine's own
+    nested: bool = False  # What runs inside makes sandboxes of its own
+    limits: Limits = field(default_factory=Limits.model_construct)
+    image: str | None = None
+
+
+NOTHING = BoxPlan((), Path())
+
+
+@frozen
+class Probe:
+    """Whether a kind of sandbox works on this machine."""
+
+    version: str = ""
+    problem: str | None = None  # Why it does not
+    fix: str = ""  # What to do about that
+    open: tuple[str, ...] = ()  # What it cannot close here
+
+
+def answer_of(*argv: str, env: Mapping[str, str] | None = None) -> tuple[int | None, str]:
+    """The exit code of a short command, and the last line that it said."""
+    env = env or {"PATH": os.defpath}
+    run = partial(run_quiet, argv, cwd=Path("/"), env=env, timeout_seconds=_PROBE_SECONDS)
+    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
+        done = thread.submit(anyio.run, run).result()
+    said = f"{done.stdout}\n{done.stderr}\n{done.start_error or ''}".split("\n")
+    return done.exit_code, next((line.strip() for line in reversed(said) if line.strip()), "")
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where the programs of a trial run, opened once for it. This one is the machine, as it is."""
+
+    info: SandboxInfo | None = None  # For the record
+    has_own_programs: ClassVar[bool] = False  # Those of an image
+
+    def request(self, request: ProcessRequest) -> ProcessRequest:
+        """`request`, to run inside; its directory must be there."""
+        return request
+
+    async def close(self) -> None:
+        """Ends all that is left inside."""
+
+
+NO_BOX = Box()
+_PROBE_SECONDS = 60.0
+FORWARD = Path(__file__).with_name("forward.py")
+
+
+def starter(python: str, plan: BoxPlan) -> tuple[str, ...]:
+    """What a program's command is put behind inside; () if it needs nothing."""
+    limits = [f"RLIMIT_{name.upper()}={value}" for name, value in rlimits(plan.limits)]
+    if plan.limits.processes:
+        limits.append(f"RLIMIT_NPROC={plan.limits.processes}")
+    if plan.door is None and not limits:
+        return ()
+    port = plan.door.port if plan.door is not None else 0
+    given = (f"--limits={','.join(limits)}",) if limits else ()
+    return (python, "-I", "-S", f"{INSIDE}/forward.py", *given, str(port), f"{INSIDE}/model.sock")
+
+
+def rlimits(limits: Limits) -> list[tuple[str, int]]:
+    """Those of each process, by the system's names, in bytes."""
+    mega = 1 << 20
+    found = {
+        "data": (limits.memory_mb or 0) * mega,
+        "fsize": (limits.file_mb or 0) * mega,
+        "nofile": limits.open_files or 0,
+    }
+    return [(name, value) for name, value in found.items() if value]
+
+
+def outermost(paths: Iterable[Path], system: Sequence[str] = _SYSTEM) -> list[Path]:
+    """Without those that come with others, or with the system's."""
+    own, known = list(dict.fromkeys(paths)), [Path(place) for place in system]
+    others = [*own, *known]
+    return [
+        path
+        for path in own
+        if path not in known and not any(path != one and path.is_relative_to(one) for one in others)
+    ]
+
+
+def installation(command: Iterable[str], variables: Mapping[str, str]) -> list[Path]:
+    """What of this machine's own a command needs to run, outside of the system's directories.
+
+    Never a home, nor a folder just because a program lies in it: links on the way to it, its file,
+    and the packages or the version manager that it is part of.
+    """
+    found: dict[Path, None] = {}
+    home = variables.get("HOME", "/")
+    managers = [Path(value) for name in _MANAGERS if (value := variables.get(name))]
+    managers = [place for place in managers if not Path(home).is_relative_to(place)]
+    for word in command:
+        place = word if "/" in word else shutil.which(word, path=variables.get("PATH"))
+        if place is not None and os.path.isabs(place) and os.path.exists(place):  # noqa: PTH110, PTH117
+            found |= dict.fromkeys(_parts(Path(place), managers, variables))
+    if sys.base_prefix not in ("/usr", "/usr/local"):
+        found[Path(sys.base_prefix)] = None
+    return list(found)
+
+
+def _parts(place: Path, managers: Sequence[Path], variables: Mapping[str, str]) -> Iterator[Path]:
+    for manager in managers:
+        if place.is_relative_to(manager):
+            yield manager
+    real = place.resolve()
+    if not real.is_file():
+        return
+    for one in (place, real):
+        packages = [above for above in one.parents if above.name == "node_modules"]
+        yield packages[-1] if packages else one
+    prefix = real.parent.parent
+    if real.name == "node" and (prefix / "lib/node_modules").is_dir():
+        yield prefix
+    if real.name == "__main__.py":  # Of a Python package
+        package = real.parent
+        while (package.parent / "__init__.py").is_file():
+            package = package.parent
+        yield package
+    with real.open("rb") as file:
+        first = file.read(256).split(b"\n", 1)[0]
+    if first.startswith(b"#!"):
+        words = first[2:].decode(errors="replace").split()
+        if words and words[0].endswith("/env"):
+            words = [word for word in words[1:] if not word.startswith("-")]
+        yield from installation(words[:1], variables)

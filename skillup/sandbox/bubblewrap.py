@@ -1,0 +1,177 @@
+"""bubblewrap: every program in namespaces of its own, with the trial's directories and no others.
+
+No daemon, no image, no root: a program starts some milliseconds later. Workspace, home and
+temporary directory keep their paths, so that the agents' sessions go on as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from skillup.process.run import ProcessRequest
+from skillup.sandbox.base import (
+    FORWARD,
+    INSIDE,
+    NOTHING,
+    Box,
+    BoxPlan,
+    NoBoxError,
+    Probe,
+    answer_of,
+    outermost,
+    starter,
+)
+from skillup.schema.record import SandboxInfo
+
+NAME = "bwrap"
+_JOIN_SESSION_KEYRING = 1  # A new one, without a name
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = """
+    passwd group nsswitch.conf hosts resolv.conf localtime timezone ld.so.cache ld.so.conf
+    ld.so.conf.d ssl/certs ssl/openssl.cnf pki/tls/certs pki/ca-trust ca-certificates alternatives
+    mime.types python3
+"""
+"""No more: for root also private keys are readable."""
+_LOADER = ("LD_", "GLIBC_", "MALLOC_", "GCONV_PATH", "LOCPATH", "NLSPATH")
+_INSTALL = "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`)"
+_SWITCHES = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "10000"),
+)
+"""Settings of the kernel that keep it from user namespaces: when they do, and what does not."""
+
+
+@cache
+def probe() -> Probe:
+    """Whether it can make a box here; asked once."""
+    program = shutil.which(NAME)
+    if program is None:
+        return Probe(problem="there is no program `bwrap`", fix=_INSTALL)
+    version, problem = "bubblewrap " + answer_of(program, "--version")[1].split()[-1], ""
+    for closed in (True, False):
+        code, said = answer_of(program, *_namespaces(closed=closed), *_system(), "--", "true")
+        if code == 0:
+            return Probe(version, open=() if closed else ("user namespaces",))
+        problem = problem or said
+    for name, value, better in _SWITCHES:
+        with suppress(OSError):
+            if Path("/proc/sys", name.replace(".", "/")).read_text("ascii").strip() == value:
+                fix = f"`sudo sysctl -w {name}={better}`"
+                fix += ", or an AppArmor profile for it with `userns,`" * ("apparmor" in name)
+                return Probe(version, f"it may make no user namespaces ({problem})", fix)
+    fix = "it needs user namespaces and a /proc of its own: start the container around it with "
+    return Probe(
+        version, problem, f"{fix}`--security-opt seccomp=unconfined --security-opt unmask=ALL`"
+    )
+
+
+def _namespaces(*, closed: bool) -> Iterator[str]:
+    # No --new-session: we start every process in one, and a live agent is known by it.
+    yield "--die-with-parent"
+    for name in ("user", "ipc", "uts", "pid", "net", "cgroup-try"):
+        yield f"--unshare-{name}"
+    if closed:
+        yield "--disable-userns"
+    if os.geteuid() == 0:
+        yield from ("--uid", "1000", "--gid", "1000")
+    yield from ("--cap-drop", "ALL")
+
+
+def _system() -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr", "--ro-bind-try", "/nix/store", "/nix/store")
+    for place in map(Path, _SYSTEM):
+        if place.is_symlink():
+            yield from ("--symlink", str(place.readlink()), str(place))
+        elif place.is_dir():
+            yield from ("--ro-bind", str(place), str(place))
+    for name in _ETC.split():
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    if os.geteuid() == 0:
+        # Its files belong to root, which we are for the kernel.
+        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
+
+
+@dataclass(frozen=True)
+class BubblewrapBox(Box):
+    """A program's command, behind the one that makes its box; nothing stays between programs."""
+
+    command: tuple[str, ...] = ()  # Of the box, without directory and program
+    start: tuple[str, ...] = ()  # What the program's own is put behind
+    plan: BoxPlan = NOTHING
+
+    def request(self, request: ProcessRequest) -> ProcessRequest:
+        given = {**request.env, **self.plan.variables}
+        # What a loader reads is for the programs inside, not for the one that makes the box.
+        kept = {k: v for k, v in given.items() if not k.startswith(_LOADER)}
+        said = [word for k in given.keys() - kept for word in ("--setenv", k, given[k])]
+        inside = ("--chdir", os.fspath(request.cwd), "--", *self.start, *request.argv)
+        return replace(
+            request,
+            argv=(*self.command, *said, *inside),
+            env=kept,
+            # A signal to it would kill all at once; inside, agents have something to say.
+            spared=frozenset({NAME}),
+        )
+
+
+def _temporary(plan: BoxPlan) -> Iterator[str]:
+    """The directory for temporary files, which is kept from program to program.
+
+    Where other paths lead through it, nothing on their way may be replaced from inside: the next
+    box would be made through a link of the agent's. What is mounted cannot be.
+    """
+    tmp = Path("/tmp")  # noqa: S108
+    yield from ("--bind", str(plan.temporary), str(tmp))
+    paths = (*plan.writable, plan.temporary, *plan.readable, *(p.resolve() for p in plan.readable))
+    first = {p.relative_to(tmp).parts[0] for p in paths if p != tmp and p.is_relative_to(tmp)}
+    for name in sorted(first):
+        yield from ("--tmpfs", f"{tmp}/{name}")
+
+
+def _leave_keyring() -> None:
+    """What this thread starts has a session keyring of its own: namespaces have none."""
+    import ctypes
+
+    number = {"x86_64": 250, "aarch64": 219}.get(platform.machine())
+    if number is not None:
+        ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
+
+
+def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
+    """The box of a trial, where the probe found that it works. Raises NoBoxError."""
+    if plan.limits.processes and os.geteuid() == 0:
+        what = "`limits.processes` does not hold for root"
+        raise NoBoxError(f"{what}; run skillup as another user, or take it out")
+    _leave_keyring()
+    if plan.open_network:
+        plan = replace(plan, door=None)  # the gateway's own port is there
+    program = shutil.which(NAME) or NAME
+    closed = not plan.nested and not info.open
+    arguments = list(_namespaces(closed=closed))
+    if plan.open_network:
+        arguments.remove("--unshare-net")
+    arguments += _system()
+    arguments += _temporary(plan)
+    for path in outermost(plan.readable):
+        real = str(path.resolve())
+        arguments += ("--ro-bind", real, real)
+        arguments += ("--symlink", real, str(path)) if real != str(path) else ()
+    for path in (*plan.writable, plan.temporary):
+        arguments += ("--bind", str(path), str(path))
+    start = starter(os.path.realpath(sys.executable), plan)
+    if start:
+        arguments += ("--ro-bind", str(FORWARD), f"{INSIDE}/{FORWARD.name}")
+    if plan.door is not None:
+        arguments += ("--ro-bind", str(plan.door.socket), f"{INSIDE}/model.sock")
+    arguments += ("--remount-ro", "/")
+    return BubblewrapBox(info, (program, *arguments), start, plan)

@@ -1,0 +1,190 @@
+"""A machine with things to steal, and a run whose agent tries to; which column that is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import skillup
+from tests.sandbox import thief
+from tests.support.project import GUARD_SECONDS, Project
+
+NOBODY = 65534
+KEPT = """
+    context: {files: {secret.txt: canary}}
+    input: {turns: [one]}
+    scripted: [{say: done}]
+    assertions: [{contains: done}]
+    """
+TRIES = """
+    depends_on: [a-kept]
+    input: {turns: [try]}
+    scripted: [{steps: [{run: python3 thief.py targets.json}], say: tried}]
+    assertions: [{contains: tried}]
+    """
+
+
+def python_of(user: int) -> str | None:
+    """A Python that this user may run and that has what ours has; None: there is none."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    for program in (sys.executable, f"/usr/bin/python{version}"):
+        ask = (program, "-c", "")
+        with suppress(OSError):
+            if subprocess.run(ask, user=user, check=False, cwd="/", env={}).returncode == 0:
+                return program
+    return None
+
+
+@contextmanager
+def serving(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> Iterator[Any]:
+    """A service that answers `open`; its address."""
+
+    def serve() -> None:
+        with suppress(OSError, TypeError):  # which a closed datagram socket makes
+            while True:
+                if kind == socket.SOCK_DGRAM:
+                    server.sendto(b"open", server.recvfrom(16)[1])
+                    continue
+                with server.accept()[0] as client:
+                    client.recv(16)
+                    client.send(b"open")
+
+    with socket.socket(family, kind) as server:
+        server.bind(address)
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+
+def lan_address() -> str:
+    found = (a for each in psutil.net_if_addrs().values() for a in each)
+    own = (a.address for a in found if a.family == socket.AF_INET)
+    return next((address for address in own if not address.startswith("127.")), "127.0.0.1")
+
+
+@contextmanager
+def valuables(project: Project, user: int) -> Iterator[dict[str, Any]]:
+    """Things of `user`; what a thief must know of them."""
+    root = project.root.parent
+    libc = thief.libc
+    libc.syscall(thief.KEYCTL, 1, None)  # a session keyring of our own
+    libc.syscall(thief.ADD_KEY, b"user", b"skillup-canary", b"x", 1, -3)
+    home, shm = project.home / "canary", Path(f"/dev/shm/skillup-{os.getpid()}")
+    tmp = Path(f"/tmp/skillup-canary-{os.getpid()}")
+    for path in (home, shm, tmp):
+        path.write_text("canary")
+        os.chown(path, user, user)
+    command = (shutil.which("sleep") or "sleep", "300")
+    with ExitStack() as stack:
+        for path in (shm, tmp):
+            stack.callback(path.unlink)
+        port = stack.enter_context(serving(socket.AF_INET, ("0.0.0.0", 0)))[1]
+        stack.enter_context(serving(socket.AF_INET, ("127.0.0.1", port), socket.SOCK_DGRAM))
+        path = stack.enter_context(serving(socket.AF_UNIX, str(root / "socket")))
+        os.chown(path, user, user)
+        abstract = f"skillup-canary-{os.getpid()}"
+        stack.enter_context(serving(socket.AF_UNIX, f"\0{abstract}"))
+        victim = stack.enter_context(
+            subprocess.Popen(
+                ["sleep-canary", command[1]], executable=command[0], user=user, group=user
+            )
+        )
+        stack.callback(victim.kill)
+        memory = libc.shmget(thief.SHM_KEY, 4096, 0o1666)
+        stack.callback(libc.shmctl, memory, 0, None)
+        yield {
+            "answers": str(project.root / "cases/b-tries.yaml"),
+            "runs": str(project.root / ".skillup/runs"),
+            "home": str(home),
+            "tmp": str(tmp),
+            "program": str(Path(skillup.__file__).parent / "engines/scripted_agent/agent.py"),
+            "victim": victim.pid,
+            "port": port,
+            "lan": lan_address(),
+            "socket": path,
+            "abstract": abstract,
+            "shm": str(shm),
+        }
+
+
+def podman_image() -> str | None:
+    """An image that has next to nothing: `/usr` is to be this machine's. None: no podman."""
+    if shutil.which("podman") is None:
+        return None
+    name = "localhost/skillup-tests:1"
+    if subprocess.run(["podman", "image", "exists", name], check=False).returncode:
+        with tempfile.TemporaryDirectory() as place:
+            root = Path(place, "root")
+            for folder in ("etc", "proc", "dev", "sys", "tmp", "run", "var/tmp", "usr", "root"):
+                (root / folder).mkdir(parents=True)
+            for link in ("bin", "sbin", "lib", "lib64"):
+                (root / link).symlink_to(f"usr/{link}")
+            for file in ("passwd", "group", "ld.so.cache"):
+                shutil.copy(f"/etc/{file}", root / "etc")
+            archive = shutil.make_archive(f"{place}/image", "tar", root)
+            subprocess.run(["podman", "import", archive, name], check=True, capture_output=True)
+    return name
+
+
+def in_container(kind: str, image: str) -> str:
+    return f"{{type: {kind}, image: {image}, read: [/usr]}}"
+
+
+def run_as(user: int, project: Project, *options: str, **env: str) -> Any:
+    """The result of a run by that user, whose the project is from now on."""
+    python, base = python_of(user), project.root.parent
+    assert python is not None
+    subprocess.run(["chown", "-R", f"{user}:{user}", base], check=True)
+    own = {"JUDGE_KEY": "canary", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        (python, "-m", "skillup", "run", "cases", "--json", *options),
+        cwd=project.root,
+        env={**project.environment(), **own, **env},
+        user=user,
+        group=user,
+        extra_groups=[],
+        capture_output=True,
+        timeout=GUARD_SECONDS,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def tried(base: Path, environment: str, user: int, env: Mapping[str, str]) -> dict[str, bool]:
+    """What was open to an agent in that `environment`, of a skillup that `user` runs."""
+    base.mkdir()
+    project = Project(base)
+    with valuables(project, user) as targets:
+        project.write(
+            {
+                "cases/eval.yaml": f"name: s\nenvironment: {environment}\n",
+                "cases/a-kept.yaml": KEPT,
+                "cases/b-tries.yaml": TRIES + "    # canary\n",
+            }
+        )
+        files = {"thief.py": Path(thief.__file__).read_text(), "targets.json": json.dumps(targets)}
+        context = json.dumps({"files": files, "literal": True})
+        with (project.root / "cases/b-tries.yaml").open("a") as case:
+            case.write(f"context: {context}\n")
+        result = run_as(user, project, "--keep-workspaces", "-j", "1", **env)
+    assert [case["status"] for case in result["cases"]] == ["PASS"] * 2, result
+    turn = project.record("b-tries/scripted/with_skill/1")["turns"][0]
+    (output,) = (i["tool_result"]["content"] for i in turn["transcript"] if i["tool_result"])
+    found: dict[str, bool] = json.loads(output)
+    return found
