@@ -26,7 +26,6 @@ from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.sandbox.base import NoBoxError
-from skillup.sandbox.opening import choose
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
@@ -172,9 +171,13 @@ class Run:
         known = self.options.environment
         environments = [job.suite.suite.environment for job in self.plan.jobs]
         for asked, image in {(one.asked(known), one.image) for one in environments}:
+            if asked == "none":
+                continue
+            from skillup.sandbox.opening import choose
+
             with suppress(NoBoxError):  # which each trial says
                 kind, found = choose(asked, image)
-                if kind == "none" != asked:
+                if kind == "none":
                     self.stopping.note(f"{found.version}; trials run on the machine, as it is")
         simulators = self.options.simulators
         if simulators is None:

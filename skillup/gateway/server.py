@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -126,6 +124,9 @@ class Gateway:
 
     async def _connect(self, connection: _Connection, request: h11.Request) -> None:
         """To one of the hosts that the trial may reach; what passes is not looked at."""
+        from base64 import b64decode
+        from ipaddress import ip_address
+
         import h11
 
         given = dict(request.headers).get(b"proxy-authorization", b"").rpartition(b" ")[2]

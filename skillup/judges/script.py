@@ -40,8 +40,7 @@ from skillup.judges.evaluate import blank_result
 from skillup.judges.material import harmless
 from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
 from skillup.process.run import CompletedOutput, run_quiet
-from skillup.sandbox.base import BoxPlan, NoBoxError, installation
-from skillup.sandbox.opening import reopen_box
+from skillup.sandbox.base import NO_BOX, BoxPlan, NoBoxError, installation
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.workspace.disk import refuse_full_disk
@@ -84,7 +83,11 @@ async def judge_by_script(
 
     try:
         argv, workspace, environment, notes, plan = await anyio.to_thread.run_sync(prepare)
-        box = await reopen_box(part.record.sandbox, plan)
+        box = NO_BOX
+        if part.record.sandbox is not None:
+            from skillup.sandbox.opening import reopen_box
+
+            box = await reopen_box(part.record.sandbox, plan)
     except (CannotJudgeError, NoBoxError) as problem:
         return blank.model_copy(update={"error": mask(str(problem))})
     except OSError as problem:

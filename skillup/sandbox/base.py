@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,6 +70,8 @@ class Probe:
 
 def answer_of(*argv: str, env: Mapping[str, str] | None = None) -> tuple[int | None, str]:
     """The exit code of a short command, and the last line that it said."""
+    from concurrent.futures import ThreadPoolExecutor
+
     env = env or {"PATH": os.defpath}
     run = partial(run_quiet, argv, cwd=Path("/"), env=env, timeout_seconds=_PROBE_SECONDS)
     with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one

@@ -69,9 +69,9 @@ async def open_box(asked: str, environment: Environment, plan: BoxPlan) -> Box:
     return await containers.open_box(plan, info)
 
 
-async def reopen_box(info: SandboxInfo | None, plan: BoxPlan) -> Box:
+async def reopen_box(info: SandboxInfo, plan: BoxPlan) -> Box:
     """As that of a trial, for what judges it: without any network. Raises NoBoxError."""
-    if info is None or info.kind == "none":
+    if info.kind == "none":
         return Box()
     plan = replace(plan, image=info.image, limits=Limits(**info.limits))
     return await open_box(info.kind, Environment.model_construct(), plan)

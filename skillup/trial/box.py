@@ -11,7 +11,6 @@ import anyio
 from skillup.engines.base import AddressedEngine, TrialContext
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.sandbox.base import NO_BOX, Box, BoxPlan, Door, NoBoxError, installation
-from skillup.sandbox.opening import open_box
 from skillup.schema.record import TurnError
 from skillup.trial.request import TrialRequest
 
@@ -54,6 +53,8 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
     asked = given.asked(request.environment)
     if asked == "none":
         return NO_BOX
+    from skillup.sandbox.opening import open_box
+
     if job.profile.isolation == "shared":
         what = "`isolation: shared` is your own home, which a sandbox hides"
         return TurnError(kind="setup", message=f"{what}; leave one of the two out")
