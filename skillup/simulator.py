@@ -92,7 +92,7 @@ class SimulatorFactory:
         trial |= {"script": suite.scripted, "secrets": self.secrets}
 
         def session() -> ThrottledSession:
-            context = context_in(scratch, profile, self.models, **trial)
+            context = context_in(scratch, profile, self.models.environment, **trial)
             return ThrottledSession(engine, context, self.models.rate_limiter, seconds, USER)
 
         return EngineUser(session).speak

@@ -18,12 +18,12 @@ from skillup.engines.base import (
     HistorySeeder,
     NoStreams,
     SessionResumer,
-    TrialContext,
     TurnRequest,
 )
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
+from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
@@ -133,20 +133,8 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
         replies=[Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
     )
     with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
-        places = {name: Path(scratch).resolve() / name for name in ("workspace", "home")}
-        for place in places.values():
-            place.mkdir()
-        trial = TrialContext(
-            profile=profile,
-            workspace=places["workspace"],
-            home=places["home"],
-            streams=NoStreams(),
-            environment=environment,
-            extra_env=profile.env,
-            marker=new_marker(),
-            session_id=str(uuid.uuid4()),
-            script=script,
-        )
+        own = {"marker": new_marker(), "session_id": str(uuid.uuid4()), "script": script}
+        trial = context_in(Path(scratch), profile, environment, streams=NoStreams(), **own)
         limit = min(profile.timeout_seconds, 120.0)
         word = TurnRequest(1, f"Remember the codeword: {CODEWORD}", timeout_seconds=limit)
         first = await engine.start(word, trial)

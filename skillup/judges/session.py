@@ -6,13 +6,12 @@ What its provider refuses is waited out; then the message is sent in another ses
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
-from skillup.judges.models import Models
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
@@ -30,7 +29,9 @@ class NoAgentAnswerError(Exception):
         self.error = error
 
 
-def context_in(root: Path, profile: Profile, models: Models, **more: Any) -> TrialContext:
+def context_in(
+    root: Path, profile: Profile, environment: Mapping[str, str], **more: Any
+) -> TrialContext:
     """For an agent in `root`, where its directories are made, `work` and `home`."""
     for name in ("work", "home"):
         (root / name).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -38,11 +39,9 @@ def context_in(root: Path, profile: Profile, models: Models, **more: Any) -> Tri
         profile=profile,
         workspace=(root / "work").resolve(),
         home=(root / "home").resolve(),
-        environment=models.environment,
+        environment=environment,
         extra_env=profile.env,
-        marker="",  # Each session has its own, and an id
-        session_id="",
-        **more,
+        **{"marker": "", "session_id": "", **more},  # Each session has its own
     )
 
 

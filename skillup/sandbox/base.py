@@ -32,22 +32,15 @@ class NoBoxError(Exception):
 
 
 @frozen
-class Door:
-    """The one way out: to the run's gateway, at this port of the box's own loopback."""
-
-    port: int
-    socket: Path
-    proxy: Any = None  # What keeps the way to other hosts open while the box is there
-
-
-@frozen
 class BoxPlan:
     """What is to be inside. All paths are real ones, and are the same there."""
 
     writable: Sequence[Path]
     temporary: Path  # Writable, too; it is /tmp, besides
     readable: Sequence[Path] = ()
-    door: Door | None = None  # None: nothing is reached
+    port: int = 0  # Of the box's own loopback; the one way out, to the gateway. 0: there is none
+    socket: Path = Path()  # The gateway's
+    proxy: Any = None  # Keeps its way to other hosts open while the box is there
     variables: Mapping[str, str] = field(default_factory=dict)  # Set for all that runs inside
     open_network: bool = False  # It has the machine's own
     nested: bool = False  # What runs inside makes sandboxes of its own
@@ -105,22 +98,20 @@ def starter(python: str, plan: BoxPlan) -> tuple[str, ...]:
     limits = [f"RLIMIT_{name.upper()}={value}" for name, value in rlimits(plan.limits)]
     if plan.limits.processes:
         limits.append(f"RLIMIT_NPROC={plan.limits.processes}")
-    if plan.door is None and not limits:
+    if not plan.port and not limits:
         return ()
-    port = plan.door.port if plan.door is not None else 0
     given = (f"--limits={','.join(limits)}",) if limits else ()
-    return (python, "-I", "-S", f"{INSIDE}/forward.py", *given, str(port), f"{INSIDE}/model.sock")
+    own = (python, "-I", "-S", f"{INSIDE}/{FORWARD.name}", *given)
+    return (*own, str(plan.port), f"{INSIDE}/model.sock")
+
+
+_RLIMITS = {"memory_mb": ("data", 20), "file_mb": ("fsize", 20), "open_files": ("nofile", 0)}
 
 
 def rlimits(limits: Limits) -> list[tuple[str, int]]:
     """Those of each process, by the system's names, in bytes."""
-    mega = 1 << 20
-    found = {
-        "data": (limits.memory_mb or 0) * mega,
-        "fsize": (limits.file_mb or 0) * mega,
-        "nofile": limits.open_files or 0,
-    }
-    return [(name, value) for name, value in found.items() if value]
+    given = ((getattr(limits, key), *own) for key, own in _RLIMITS.items())
+    return [(name, value << unit) for value, name, unit in given if value]
 
 
 def outermost(paths: Iterable[Path], system: Sequence[str] = _SYSTEM) -> list[Path]:

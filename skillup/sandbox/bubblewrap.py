@@ -154,7 +154,7 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
         raise NoBoxError(f"{what}; run skillup as another user, or take it out")
     _leave_keyring()
     if plan.open_network:
-        plan = replace(plan, door=None)  # the gateway's own port is there
+        plan = replace(plan, port=0)  # the gateway's own port is there
     program = shutil.which(NAME) or NAME
     closed = not plan.nested and not info.open
     arguments = list(_namespaces(closed=closed))
@@ -171,7 +171,7 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
     start = starter(os.path.realpath(sys.executable), plan)
     if start:
         arguments += ("--ro-bind", str(FORWARD), f"{INSIDE}/{FORWARD.name}")
-    if plan.door is not None:
-        arguments += ("--ro-bind", str(plan.door.socket), f"{INSIDE}/model.sock")
+    if plan.port:
+        arguments += ("--ro-bind", str(plan.socket), f"{INSIDE}/model.sock")
     arguments += ("--remount-ro", "/")
     return BubblewrapBox(info, (program, *arguments), start, plan)

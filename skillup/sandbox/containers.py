@@ -164,9 +164,9 @@ def _options(kind: str, plan: BoxPlan) -> Iterator[str]:
     mounts = [(path.resolve(), path, True) for path in outermost(plan.readable, system=())]
     mounts += [(path, path, False) for path in (*plan.writable, plan.temporary)]
     mounts.append((plan.temporary, Path("/tmp"), False))  # noqa: S108
-    if plan.door is not None:
+    if plan.port:
         mounts.append((FORWARD, INSIDE / FORWARD.name, True))
-        mounts.append((plan.door.socket, INSIDE / "model.sock", True))
+        mounts.append((plan.socket, INSIDE / "model.sock", True))
     for source, target, read_only in mounts:
         if "," in f"{source}{target}":
             raise NoBoxError(f"{kind} mounts nothing whose name has a comma: {source}")

@@ -31,19 +31,15 @@ def choose(asked: str, image: str | None) -> tuple[str, Probe]:
         return "none", Probe()
     if asked in ("docker", "podman") and image is None:
         raise NoBoxError(f"`{asked}` needs an image; name it in `environment.image`")
-    if asked != "auto":
-        found = PROBES[asked]()
-        if found.problem is not None:
-            what = f"the sandbox `{asked}` does not work here"
-            raise NoBoxError(f"{what}: {found.problem}; {found.fix}")
-        return asked, found
     reasons = []
-    for kind, probe in PROBES.items():
+    for kind in PROBES if asked == "auto" else [asked]:
         if kind == "bubblewrap" or image is not None:
-            found = probe()
+            found = PROBES[kind]()
             if found.problem is None:
                 return kind, found
             reasons.append(f"{kind}: {found.problem}; {found.fix}")
+    if asked != "auto":
+        raise NoBoxError(f"the sandbox does not work here: {reasons[0]}")
     return "none", Probe("no sandbox works here: " + "; ".join(reasons))
 
 

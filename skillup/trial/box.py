@@ -10,7 +10,7 @@ import anyio
 
 from skillup.engines.base import AddressedEngine, TrialContext
 from skillup.load.profiles import MissingVariableError, expand
-from skillup.sandbox.base import NO_BOX, Box, BoxPlan, Door, NoBoxError, installation
+from skillup.sandbox.base import NO_BOX, Box, BoxPlan, NoBoxError, installation
 from skillup.schema.record import TurnError
 from skillup.trial.request import TrialRequest
 
@@ -75,7 +75,9 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
         writable=places[:2],
         temporary=places[2],
         readable=readable,
-        door=Door(gateway.port, gateway.socket, proxy) if gateway is not None else None,
+        port=gateway.port if gateway is not None else 0,
+        socket=gateway.socket if gateway is not None else Path(),
+        proxy=proxy,
         variables={} if open_network else dict.fromkeys(_PROXIES, url),
         open_network=open_network,
         nested=job.profile.permission != "full",
@@ -94,9 +96,8 @@ _PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy
 def unreachable(request: TrialRequest, trial: TrialContext) -> TurnError | None:
     """The model of an agent that asks it past the gateway, in a box without network."""
     info = trial.box.info
-    if info is None or info.kind == "none" or info.network or trial.gateway is not None:
-        return None
-    if not isinstance(request.engine, AddressedEngine):
+    asks = isinstance(request.engine, AddressedEngine) and trial.gateway is None
+    if not asks or info is None or info.kind == "none" or info.network:
         return None
     what = f"no way leads from the sandbox to the model of {trial.profile.name}"
     why = "with this login, or `gateway: off`, its requests do not go through skillup"

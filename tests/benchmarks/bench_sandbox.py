@@ -21,7 +21,7 @@ from skillup.engines.base import TurnRequest
 from skillup.engines.cli_runner import CliEngine
 from skillup.gateway.server import Gateway, open_gateway
 from skillup.process.tree import process_register
-from skillup.sandbox.base import BoxPlan, Door, installation
+from skillup.sandbox.base import BoxPlan, installation
 from skillup.sandbox.opening import open_box
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Environment
@@ -40,7 +40,8 @@ async def begin(name: str, kind: str, base: Path, url: str, gateway: Gateway) ->
         writable=[trial.workspace, trial.home],
         temporary=trial.temporary,
         readable=installation([command], os.environ),
-        door=Door(gateway.port, gateway.socket),
+        port=gateway.port,
+        socket=gateway.socket,
     )
     box = await open_box(kind, Environment(), plan)
     route = gateway.route(f"{url}{cli.address}")

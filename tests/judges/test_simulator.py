@@ -147,7 +147,7 @@ def speak(
 
     def session() -> ThrottledSession:
         kept = {"streams": streams or KeptStreams(), "script": script}
-        trial = context_in(base / "user", profile, models, **kept)
+        trial = context_in(base / "user", profile, models.environment, **kept)
         limiter = RateLimiter(wait_seconds, **HurriedTime().both)
         return ThrottledSession(ScriptedEngine(), trial, limiter, 60, "user")
 
