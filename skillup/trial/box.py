@@ -63,6 +63,9 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
         place = job.suite.root.absolute() / Path(path).expanduser()
         if not place.exists():
             return TurnError(kind="setup", message=f"`environment.read`: there is no {place}")
+        if job.suite.path.resolve().is_relative_to(place.resolve()):
+            what = f"`environment.read`: {place} holds the suite, and its answers"
+            return TurnError(kind="setup", message=f"{what}; name what agents need of it")
         readable.append(place)
     for name in ("workspace", "home", "tmp"):
         (request.scratch / name).mkdir(mode=0o777 if name == "workspace" else 0o700, exist_ok=True)

@@ -62,6 +62,7 @@ def without_bubblewrap(project: Project) -> str:
 REFUSED = {
     "a kind that is not there": ("{type: bubblewrap}", "apt-get install bubblewrap"),
     "a limit that auto cannot keep": ("{type: auto, network_policy: deny_all}", "no sandbox works"),
+    "the answers": ("{type: auto, read: [.]}", "holds the suite, and its answers"),
     "a missing path": ("{type: auto, read: [nowhere]}", "there is no"),
     "a container without an image here": ("{type: podman, image: x}", "podman"),
 }
