@@ -316,7 +316,12 @@ class _Supervision:
         main, pause = self._child.pid, _POLL_SECONDS
         deadline = anyio.current_time() + _KEPT_SETTLE_SECONDS
         while not self._tree.is_in_one_session():
-            if all(main in (row.pid, row.session) for row in self._tree.living()):
+            alive, own = self._tree.living(), {main}
+            for row in alive if self._tree.spared else ():  # What started the program in a box
+                parent = read_row(row.parent)
+                if parent is not None and parent.name in self._tree.spared:
+                    own.add(row.session)
+            if not any(own.isdisjoint((row.pid, row.session)) for row in alive):
                 return False
             if anyio.current_time() >= deadline:
                 return True

@@ -38,7 +38,7 @@ from skillup.schema.record import SandboxInfo
 from skillup.schema.suite import Limits
 
 _SECONDS = 60.0  # How long a client may take to answer, a container to start
-_SPARED = frozenset({"docker", "podman", "conmon", "runc", "crun"})
+_SPARED = frozenset({"docker", "podman", "conmon", "containerd-shim", "runc", "crun"})
 _OWN = ("HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _ASK: Mapping[str, tuple[str, ...]] = {
     "docker": ("version", "--format", "{{.Server.Version}}"),
