@@ -34,6 +34,7 @@ ADAPTERS = {
         live=True,
         npm=("@openai/codex", "codex"),
     ),
+    "acp": Adapter("skillup.engines.acp.engine:Acp", live=True),
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
 }
 

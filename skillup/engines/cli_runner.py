@@ -71,6 +71,7 @@ class CliSpec:
     stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
+    lingers: bool = False  # It need not end by itself after an answer
 
 
 class CliEngine(ABC):
@@ -158,27 +159,35 @@ class CliEngine(ABC):
             login = f"login file {file}"
         # HOME stays the user's: version managers look their programs up below it.
         env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
-        here, command = Path.cwd(), self.command(profile)
-        problem = self.missing(command[0], env, here)
+        command = self.command(profile)
+        problem, version = self.missing(command[0], env, Path.cwd()), None
         if problem is None:
-            ask = (*command, "--version")
-            output = await run_quiet(ask, cwd=here, env=env, timeout_seconds=_VERSION_SECONDS)
-            if output.exit_code != 0:
-                why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
-                why = "no answer" if output.timed_out else why
-                problem = self.error("engine_not_usable", f"`--version` does not work: {why}")
+            problem, version = await self.version(profile, found, env)
         if problem is not None:
             return Availability(False, command, login=login, problem=problem)
-        version = _VERSION.search(output.stdout)
         no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
         return Availability(
             True,
             command,
-            version=version[0] if version else None,
+            version=version,
             login=login,
             problem=self.error("auth", found.missing) if found.missing else None,
             notes=() if login or found.missing else (no_login,),
         )
+
+    async def version(
+        self, profile: Profile, login: Login, env: Mapping[str, str]
+    ) -> tuple[TurnError | None, str | None]:
+        """Why the program that is there does not run, and its version."""
+        ask = (*self.command(profile), "--version")
+        here = Path.cwd()
+        output = await run_quiet(ask, cwd=here, env=env, timeout_seconds=_VERSION_SECONDS)
+        if output.exit_code != 0:
+            why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
+            why = "no answer" if output.timed_out else why
+            return self.error("engine_not_usable", f"`--version` does not work: {why}"), None
+        found = _VERSION.search(output.stdout)
+        return None, found[0] if found else None
 
     def login_file(self, environment: Mapping[str, str]) -> Path | None:
         return self.spec.home.login_of(environment) if self.spec.home is not None else None
@@ -264,7 +273,7 @@ class CliTurn:
             self.ended_between = result.error.kind == "crash"
             if self.ended_between and not await self._with_file(self._changed):
                 # It had died before it took the message.
-                return await CliTurn(engine, turn, trial, self.resumed).run()
+                return await type(self)(engine, turn, trial, self.resumed).run()
         return await self._with_file(self._checked, result, known)
 
     async def _with_file(self, work: Callable[..., T], *more: Any) -> T:
@@ -399,7 +408,7 @@ class CliTurn:
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
         )
-        request = trial.box.request(direct)
+        request = self._request(trial.box.request(direct))
         with closing(stdout), closing(stderr):
             if self.live is None:
                 outcome = await run_process(request, take)
@@ -408,6 +417,10 @@ class CliTurn:
                 outcome = await self.live.run(request, take, lambda: parser.is_settled)
                 self.live.parser, self.live.argv = parser, argv
         return self._turn_of(outcome, argv, secrets, last_lines)
+
+    def _request(self, request: ProcessRequest) -> ProcessRequest:
+        """The process that is to be run."""
+        return request
 
     def _turn_of(
         self,
@@ -429,7 +442,7 @@ class CliTurn:
             error = engine.error(failure.kind, secrets.mask(failure.text), shown)
         notices = [*parser.notices]
         notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
-        if outcome.ended_by == "answered":
+        if outcome.ended_by == "answered" and not engine.spec.lingers:
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
         if (route := self.trial.gateway) is not None:  # another one in every trial

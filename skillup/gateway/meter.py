@@ -37,6 +37,8 @@ class ModelExchange:
         self.continued: bool | None = None  # It holds all `prompts`; None: it is too long to say
         self.status: int | None = None  # None: the provider did not answer
         self.retry_after: float | None = None
+        self.ended = False  # Or broken off
+        self.broken = False  # By the provider
         self.sha256 = hashlib.sha256()
         self.request, self.answer = bytearray(), bytearray()
         self._counts: dict[str, int] = {}
@@ -77,6 +79,7 @@ class ModelExchange:
 
     def answered_all(self) -> None:
         """The answer has ended; it is JSON, or events."""
+        self.ended = True
         lines = self.answer.split(b"\n") if b"sage" in self.answer else ()  # usage, usageMetadata
         events = [line[5:] for line in lines if line.startswith(b"data:") and b"sage" in line]
         for data in events or [self.answer]:
@@ -118,17 +121,18 @@ def _user_texts(items: Any) -> Iterable[str]:
         if item.get("role") == "user":
             content = item.get("content") or item.get("parts") or ()
             parts = [content] if isinstance(content, str) else [one.get("text") for one in content]
-            yield _flat("\n".join(part for part in parts if part))
+            yield flat("\n".join(part for part in parts if part))
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """A text in which blanks do not matter."""
     return " ".join(text.split())
 
 
 def _hold(texts: Collection[str], prompts: Iterable[str]) -> bool:
     """Whether each of `prompts` is in one of `texts`, in this order."""
     left = iter(texts)
-    return all(any(_flat(prompt) in text for text in left) for prompt in prompts)
+    return all(any(flat(prompt) in text for text in left) for prompt in prompts)
 
 
 class Route:
@@ -203,6 +207,15 @@ class Route:
             self._exchanges.append(made)
         return made
 
+    def continued(self) -> bool | None:
+        """Whether the turn's requests so far hold all earlier messages; None: nobody knows."""
+        return _continued(_main(self._exchanges))
+
+    def last_answered(self) -> ModelExchange | None:
+        """The agent's own latest request whose answer has begun, or was broken off."""
+        known = [one for one in _main(self._exchanges) if one.ended or one.status is not None]
+        return known[-1] if known else None
+
     def end(self) -> Traffic:
         """The turn is over: what passed since the one before."""
         exchanges, self._exchanges = self._exchanges, []
@@ -215,12 +228,9 @@ class Route:
                 self._stream.write(self._mask(json.dumps(line).encode()) + b"\n")
             self._stream.close()
             self._stream = None
-        main = [one for one in exchanges if one.is_main]
-        # A sub-agent's task may hold a short message, too, but not the conversation.
-        main = [one for one in main if one.continued is not False] or main
+        main = _main(exchanges)
         side = [one for one in exchanges if one not in main]
         own, others = (total_usage(one.usage() for one in part) for part in (main, side))
-        known = [one.continued for one in main if one.continued is not None]
         refused = [one for one in exchanges if one.status in _REFUSED]
         return Traffic(
             requests=len(main),
@@ -229,5 +239,17 @@ class Route:
             side_usage=Usage(**others) if others else None,
             refused=[Refusal(status=o.status, retry_after_seconds=o.retry_after) for o in refused],
             sha256=[one.sha256.hexdigest()[:16] for one in main],
-            continued=any(known) if known else None,
+            continued=_continued(main),
         )
+
+
+def _main(exchanges: Sequence[ModelExchange]) -> list[ModelExchange]:
+    """The agent's own of a turn's."""
+    main = [one for one in exchanges if one.is_main]
+    # A sub-agent's task may hold a short message, too, but not the conversation.
+    return [one for one in main if one.continued is not False] or main
+
+
+def _continued(main: Sequence[ModelExchange]) -> bool | None:
+    known = [one.continued for one in main if one.continued is not None]
+    return any(known) if known else None

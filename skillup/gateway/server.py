@@ -117,6 +117,8 @@ class Gateway:
                     await connection.send(h11.EndOfMessage())
                 group.cancel_scope.cancel()
         except* Exception as broken:
+            gone = anyio.BrokenResourceError, anyio.ClosedResourceError  # The agent has
+            exchange.broken = not isinstance(broken.exceptions[0], gone)
             route.trouble = f"{route.upstream}: {broken.exceptions[0]!r}"
             raise
         finally:

@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from skillup.process.output import OnLine
 from skillup.process.run import Child, ProcessOutcome, ProcessRequest, start_process, supervise
 from skillup.process.tree import ProcessTree, read_row
 
@@ -49,7 +50,7 @@ class LiveSlot:
     async def run(
         self,
         request: ProcessRequest,
-        on_line: Callable[[bytes], bytes],
+        on_line: OnLine,
         may_stay: Callable[[], bool],
     ) -> ProcessOutcome:
         """One turn, in a new process if there is none; `stdin` is the message, and what `on_line`

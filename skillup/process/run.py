@@ -72,6 +72,8 @@ class ProcessRequest:
     """Called after each line: whether the answer is complete, so that the process should exit."""
     redact: Callable[[bytes], bytes] | None = None  # Masks secrets in one line
     spared: frozenset[str] = frozenset()  # Names of programs that only SIGKILL is sent to
+    answered_seconds: float = _ANSWERED_SECONDS  # It may go on so long after that, or a farewell
+    farewell: Callable[[], bytes] | None = None  # What one that reads is told before its end
 
 
 @frozen
@@ -302,7 +304,7 @@ class _Supervision:
             await self._next_change()
             over = has_answered() and not stdout.in_line
         stdout.stop()
-        self._stays = False
+        self._stays = self._timed_out and self._request.farewell is not None  # It still reads
         kept = over and not (self._failed() or self._unsent or not may_stay())
         kept = kept and not await self._left_any()
         stderr.drain()
@@ -373,7 +375,7 @@ class _Supervision:
             return
         self._answered = not self._answered
         # It may go on, as with the result of a task in the background.
-        grace = self._loop.time() + _ANSWERED_SECONDS
+        grace = self._loop.time() + self._request.answered_seconds
         self._set_timer(grace if self._answered else self._time_limit)
 
     def _wake(self) -> None:
@@ -456,11 +458,24 @@ class _Supervision:
                 stream.expect_end()
             await self._read_rest()
 
+    async def _say_farewell(self) -> None:
+        """Tells a process that is to be ended in the middle of its turn, and gives it a moment."""
+        farewell = self._request.farewell
+        if not self._stays or farewell is None or not (last := farewell()) or self._collect():
+            return
+        self._unsent, self._stays = self._unsent + last, False
+        self._feed()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self._request.answered_seconds):
+            while not self._collect():
+                await self._next_change()
+
     async def _end_tree(self) -> None:
         """Ends whatever is left, whether the main process is still there or not."""
-        settle = 0.0 if self._child.returncode is None else _SETTLE_SECONDS
-        self._ending = TreeEnding(self._tree, self._request.grace_seconds, settle_seconds=settle)
         try:
+            await self._say_farewell()
+            settle = 0.0 if self._child.returncode is None else _SETTLE_SECONDS
+            grace = self._request.grace_seconds
+            self._ending = TreeEnding(self._tree, grace, settle_seconds=settle)
             pauses = iter(self._ending)
             pause = next(pauses, None)
             if pause is None and self._collect():

@@ -52,7 +52,8 @@ def test_every_error_kind_has_a_row() -> None:
 
 def test_permissions_are_as_the_adapters_pass_them_on() -> None:
     (table,) = (table for table in TABLES if table.marker.action == "permissions")
-    columns = 2 + len(set(ADAPTERS) - {"scripted"})  # a CLI has a column in each table of the page
+    # A CLI has a column in each table of the page.
+    columns = 2 + len(set(ADAPTERS) - {"scripted", "acp"})
     assert {len(row) for row in table.rows} == {columns}
     assert {name.strip("`"): (claude, codex) for name, _, claude, codex in table.rows} == {
         name: (

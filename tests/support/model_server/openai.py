@@ -1,7 +1,4 @@
-"""OpenAI Responses as the `codex` CLI speaks it, and Chat Completions as judges are asked.
-
-No test asks for a stream of Chat Completions.
-"""
+"""OpenAI Responses as the `codex` CLI speaks it; Chat Completions as judges and other agents do."""
 
 from __future__ import annotations
 
@@ -212,8 +209,12 @@ def whole_chat(request: ModelRequest, answer: Answer) -> dict[str, Any]:
                 call(request.tools[0], data)
             case ToolCall(name, arguments):
                 call(name, arguments)
+            case Shell() | WriteFile() | ReadFile() if request.tools:
+                call(*_agents_tool(request, part))
+            case Shell() | WriteFile() | ReadFile():
+                message["content"] = "A title."
             case _:
-                raise ValueError(f"{part!r} is for agents, which do not use this API")
+                raise ValueError(f"{part!r} cannot be asked for by this API")
     reason = "tool_calls" if "tool_calls" in message else "stop"
     reason = "length" if answer.stop == "max_tokens" else reason
     usage = answer.usage
@@ -231,3 +232,45 @@ def whole_chat(request: ModelRequest, answer: Answer) -> dict[str, Any]:
             "total_tokens": usage.input + usage.output,
         },
     }
+
+
+# What the agents that speak this API call their tools; the first that is offered is taken.
+_PATHS = ("filePath", "file_path", "path")
+_AGENTS_TOOLS: Mapping[type[Part], tuple[str, ...]] = {
+    Shell: ("bash", "run_shell_command", "shell", "developer__shell"),
+    WriteFile: ("write", "write_file", "create", "developer__write"),
+    ReadFile: ("read", "read_file", "view", "developer__read"),
+}
+
+
+def _agents_tool(
+    request: ModelRequest, part: Shell | WriteFile | ReadFile
+) -> tuple[str, dict[str, Any]]:
+    """The tool that the agent has for that, with all that it insists on."""
+    offered = {one["function"]["name"]: one["function"] for one in request.body["tools"]}
+    name = next(name for name in _AGENTS_TOOLS[type(part)] if name in offered)
+    takes = offered[name]["parameters"]["properties"]
+    if isinstance(part, Shell):
+        more = {"description": "Scripted", "is_background": False}
+        return name, {"command": part.command, **{k: v for k, v in more.items() if k in takes}}
+    given = {next(path for path in _PATHS if path in takes): part.path}
+    if isinstance(part, WriteFile):
+        given["file_text" if "file_text" in takes else "content"] = part.content
+    return name, given
+
+
+def chat_events(request: ModelRequest, answer: Answer) -> list[dict[str, Any]]:
+    """As a stream; the usage comes last, as `include_usage` asks for."""
+    whole = whole_chat(request, answer)
+    (choice,) = whole.pop("choices")
+    usage, chunk = whole.pop("usage"), {**whole, "object": "chat.completion.chunk"}
+    message = choice["message"]
+    calls = [{**one, "index": n} for n, one in enumerate(message.get("tool_calls", ()))]
+    delta = {"role": "assistant", "content": message["content"]}
+    delta |= {"tool_calls": calls} if calls else {}
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    return [
+        chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        chunk | {"choices": [end]},
+        chunk | {"choices": [], "usage": usage},
+    ]

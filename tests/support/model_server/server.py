@@ -234,6 +234,8 @@ class _Handler(BaseHTTPRequestHandler):
                 answer = whole if isinstance(whole, Answer) else Answer(whole)
                 if not request.stream:
                     self._send_json(200, _WRITERS[request.api](request, answer))
+                elif request.api == "openai_chat":
+                    self._send_stream(openai.chat_events(request, answer), cut=cut)
                 else:
                     self._send_stream(api.events(request, answer), cut=cut)
 
@@ -241,8 +243,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
         # The first three events hold the start and the text, not the end. Without the closing
         # chunk the client sees a connection that broke, not a body that was short.
-        chunks = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
-        for chunk in chunks[:3] if cut else [*chunks, ""]:
+        named = "type" in events[0]  # those of Chat Completions are not
+        names = [f"event: {event['type']}\n" if named else "" for event in events]
+        texts = (f"data: {json.dumps(event)}\n\n" for event in events)
+        chunks = list(map(str.__add__, names, texts)) + ["data: [DONE]\n\n"] * (not named)
+        for chunk in chunks[: 3 if named else 1] if cut else [*chunks, ""]:
             data = chunk.encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()

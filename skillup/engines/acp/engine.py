@@ -1,0 +1,276 @@
+"""The `acp` engine: one for every agent that speaks the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skillup.engines.acp.events import AcpEvents
+from skillup.engines.base import EngineTurn, TrialContext, TurnRequest, cost_usd
+from skillup.engines.cli_runner import CliEngine, CliSpec, CliTurn
+from skillup.engines.environment import Login, trial_environment
+from skillup.engines.events import as_dict, as_list, kind_of_status
+from skillup.gateway.meter import ModelExchange, flat
+from skillup.process.live import LiveSlot
+from skillup.process.run import ProcessRequest
+from skillup.schema.profile import Profile
+from skillup.schema.record import SessionFingerprint, TurnError
+
+_FILLED_IN = {"{base_url}": "base_url", "{key}": "api_key_env", "{model}": "model"}
+"""In `env` and `args` of a profile, with its key that must be there then."""
+_LINGERS_SECONDS = 1.0  # Some go on for ever when nobody asks them any more
+_CHECK_SECONDS = 60.0
+
+
+class Acp(CliEngine):
+    """Resumes sessions by loading them; what an agent can do, it says itself."""
+
+    name = "acp"
+    spec = CliSpec(
+        name="acp",
+        install="install the agent, and name it in the profile's `command`, as [opencode, acp]",
+        login="name the key's variable in `api_key_env`, and hand it on in `env` as {key}",
+        skill_directory=".agents/skills",
+        takes_ids=False,
+        lingers=True,
+    )
+
+    def arguments(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+    ) -> list[str]:
+        return [_filled(text, trial, login) for text in trial.profile.args]
+
+    def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
+        env = trial_environment(trial, None, {})
+        if login.variable and login.value and "api_key_env" not in _uses(trial.profile):
+            env[login.variable] = login.value
+        return env | {name: _filled(env[name], trial, login) for name in trial.extra_env}
+
+    def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
+        """The profile's, if the agent is told of it."""
+        url, name = trial.profile.base_url, trial.profile.api_key_env
+        return (url, {name}) if url and "base_url" in _uses(trial.profile) else None
+
+    def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> AcpEvents:
+        live, workspace = trial.live, trial.workspace
+        place = {"cwd": str(workspace), "mcpServers": _mcp_servers(workspace)}
+        before = live.parser_before if live is not None else None
+        parser = AcpEvents(
+            turn.prompt,
+            place,
+            trial.profile.permission,
+            session_id,
+            before,
+            trial.progress,
+            stays=live is not None,
+        )
+        if turn.max_steps is not None:
+            parser.notice("`max_turns` is not applied: the protocol has no such limit")
+        return parser
+
+    def skill_directories(self) -> Sequence[str]:
+        """Claude's agent reads the second only; those that read both show a skill once."""
+        return self.spec.skill_directory, ".claude/skills"
+
+    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
+        """Each agent knows for itself where it is."""
+        return None
+
+    def is_user_message(self, row: dict[str, Any]) -> bool:
+        return False
+
+    def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
+        return self._problem(trial.profile) or super().refusal(trial, login)
+
+    def _problem(self, profile: Profile) -> TurnError | None:
+        """What the profile lacks."""
+        uses = _uses(profile)
+        lacks = [f"`{key}`" for key in uses if not getattr(profile, key)]
+        what = f"the profile needs {', '.join(lacks)}" if lacks else ""
+        if profile.model and "model" not in uses:
+            what = "`model` has to be handed on in the profile's `env` or `args`, as {model}"
+        return self.error("engine_not_usable", what) if what else None
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        return await AcpTurn(self, turn, trial, None).run()
+
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        return await AcpTurn(self, turn, trial, session).run()
+
+    async def version(
+        self, profile: Profile, login: Login, env: Mapping[str, str]
+    ) -> tuple[TurnError | None, str | None]:
+        """By a handshake, which every agent has."""
+        if problem := self._problem(profile):
+            return problem, None
+        parser = AcpEvents(None, {}, profile.permission)
+        values = profile.base_url, login.value, profile.model
+        request = ProcessRequest(
+            (*self.command(profile), *(_with_values(one, *values) for one in profile.args)),
+            Path.cwd(),
+            {**env, **{name: _with_values(text, *values) for name, text in profile.env.items()}},
+            parser.outgoing,
+            _CHECK_SECONDS,
+            has_answered=lambda: parser.closed,
+            answered_seconds=_LINGERS_SECONDS,
+        )
+        outcome = await LiveSlot().run(request, parser.feed, lambda: False)
+        if parser.finished:
+            return None, parser.version
+        told = parser.failure.text if parser.failure else outcome.stderr_tail.strip()
+        why = (outcome.start_error or told or "it gave no answer").splitlines()[-1]
+        return self.error("engine_not_usable", f"the handshake failed: {why}"), None
+
+
+class AcpTurn(CliTurn):
+    """A turn over the protocol: by a process of its own, or one that stays."""
+
+    parser: AcpEvents
+
+    def __init__(
+        self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
+    ) -> None:
+        super().__init__(engine, turn, trial, resumed)
+        self.live = trial.live or LiveSlot()  # Either way both sides ask and answer
+        self.last_answered: ModelExchange | None = None
+
+    def _look_at_model(self) -> None:
+        """When the agent has answered: what it asks for after that is its own matter."""
+        route = self.trial.gateway
+        self.last_answered = route.last_answered() if route is not None else None
+
+    async def run(self) -> EngineTurn:
+        if not self.turn.system:
+            return await super().run()
+        what = "the Agent Client Protocol has no way to add `input.system` to what the agent has"
+        return EngineTurn(error=self.engine.error("unsupported", what))
+
+    def _changed(self, file: Path | None) -> TurnError | None:
+        return None
+
+    def _request(self, request: ProcessRequest) -> ProcessRequest:
+        self.parser.when_ended = self._look_at_model
+        farewell = self.parser.farewell
+        return replace(request, farewell=farewell, answered_seconds=_LINGERS_SECONDS)
+
+    def _checked(
+        self, file: Path | None, result: EngineTurn, known: Collection[Path]
+    ) -> EngineTurn:
+        """The turn, with proof that its session held the earlier ones, and what it holds now."""
+        parser, previous, profile = self.parser, self.turn.previous, self.trial.profile
+        error, verified = self._error_of_model(result.error), None
+        if previous is not None:
+            loss = self._loss(previous) if parser.loaded else None
+            verified = loss is None and parser.session_id == self.resumed
+            if loss is not None and (error is None or error.kind == "model_error"):
+                error = self.engine.lost(self.resumed, loss, parser.response)
+        # The gateway counts what each agent counts in its own way.
+        usage = result.usage if self.trial.gateway is None else None
+        now = _with_message(previous, parser.session_id, self.turn.prompt)
+        return replace(
+            result,
+            session=parser.session_id,
+            response=parser.response if error is None else "",
+            fingerprint=now if parser.prompted else previous,
+            session_verified=verified,
+            usage=usage,
+            cost_usd=cost_usd(profile, None, usage),
+            error=error,
+        )
+
+    def _error_of_model(self, error: TurnError | None) -> TurnError | None:
+        """By the model's last answer: agents hide its failures, or answer with them."""
+        route, parser = self.trial.gateway, self.parser
+        if not parser.finished and parser.prompted:
+            self._look_at_model()
+        last = self.last_answered
+        if route is None or last is None:
+            return error
+        kind, what = kind_of_status(last.status or 0), f"answered with status {last.status}"
+        if last.status is None or last.broken:
+            kind, what = "network", "did not answer to the end"
+        # The agent may have been ended in the middle of it; a provider may tell no usage.
+        cut = last.broken and (last.status is None or error is None)
+        empty = error is None and not parser.items and last.ended and last.usage() is None
+        if not (cut or empty or last.status not in (None, 200)):
+            return error
+        text = parser.failure.text if parser.failure else parser.response or "there was no answer"
+        made = self.engine.error(
+            kind, f"its model {what}: {text}".replace(route.url, route.upstream)
+        )
+        return made.model_copy(update={"evidence": error.evidence if error is not None else ""})
+
+    def _loss(self, previous: SessionFingerprint) -> str | None:
+        """Why the earlier turns are not known to be in the session that was loaded."""
+        route, replayed = self.trial.gateway, self.parser.replayed
+        continued = route.continued() if route is not None else None
+        if continued is not None:
+            return None if continued else "the requests to its model did not hold them"
+        if replayed is None:
+            return "the agent does not show what it loads, and its model is behind no gateway"
+        now: SessionFingerprint | None = None
+        for message in replayed:
+            now = _with_message(now, previous.session_id, message)
+        there = "\n".join(replayed)
+        sent = f"it had been sent {previous.messages} messages, and loaded"
+        return None if now == previous else f"{sent} {len(replayed)}:\n{there}"
+
+
+def _with_message(
+    before: SessionFingerprint | None, session: str | None, message: str
+) -> SessionFingerprint:
+    """What a session holds with one more message of the user; its blanks do not count."""
+    text = flat(message).encode("utf-8", "replace")
+    empty = {"messages": 0, "prefix_sha256": "", "prefix_bytes": 0}
+    had = before or SessionFingerprint(session_id=session or "", **empty)
+    return SessionFingerprint(
+        session_id=had.session_id,
+        messages=had.messages + 1,
+        prefix_sha256=hashlib.sha256(had.prefix_sha256.encode() + text).hexdigest(),
+        prefix_bytes=had.prefix_bytes + len(text),
+    )
+
+
+def _uses(profile: Profile) -> list[str]:
+    """Which of its keys the profile fills in somewhere."""
+    texts = "\n".join((*profile.env.values(), *profile.args))
+    return [key for name, key in _FILLED_IN.items() if name in texts]
+
+
+def _filled(text: str, trial: TrialContext, login: Login) -> str:
+    url = trial.gateway.url if trial.gateway is not None else trial.profile.base_url
+    return _with_values(text, url, login.value, trial.profile.model)
+
+
+def _with_values(text: str, *values: str | None) -> str:
+    for name, value in zip(_FILLED_IN, values, strict=True):
+        text = text.replace(name, value or "")
+    return text
+
+
+def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:
+    """Those of the workspace's `.mcp.json`, in the protocol's words."""
+    read: Any = None
+    with suppress(OSError, ValueError, RecursionError):
+        read = json.loads((workspace / ".mcp.json").read_bytes())
+    made: list[Mapping[str, Any]] = []
+    for name, one in as_dict(as_dict(read).get("mcpServers")).items():
+        server = as_dict(one)
+        env, headers = (
+            [{"name": key, "value": value} for key, value in as_dict(server.get(given)).items()]
+            for given in ("env", "headers")
+        )
+        kind = "sse" if server.get("type") == "sse" else "http"
+        by_url = {"type": kind, "url": server.get("url"), "headers": headers}
+        by_pipe = {
+            "command": server.get("command"),
+            "args": as_list(server.get("args")),
+            "env": env,
+        }
+        made.append({"name": name, **(by_url if "url" in server else by_pipe)})
+    return made
