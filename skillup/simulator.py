@@ -13,7 +13,7 @@ import anyio.to_thread
 from pydantic import Field, model_validator
 
 from skillup.engines.base import Availability, SessionResumer
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.judges.evaluate import described
@@ -63,7 +63,7 @@ class SimulatorFactory:
         why = who if isinstance(who, str) else None
         if isinstance(who, Profile):
             if who.name not in self._checked:
-                engine = get_engine(who.engine)
+                engine = engine_of(who)
                 self._checked[who.name] = await engine.check(who, self.models.environment)
             if (unusable := self._checked[who.name].problem) is not None:
                 why = f"`{who.name}` cannot play the user: {unusable.message}"
@@ -87,7 +87,7 @@ class SimulatorFactory:
         if not isinstance(who, Profile) or suite is None:
             return None  # nobody is needed; or `problem` says why there is nobody
         seconds, profile = suite.timeout_seconds or who.timeout_seconds, who
-        checked, engine = self._checked.get(who.name), get_engine(who.engine)
+        checked, engine = self._checked.get(who.name), engine_of(who)
         trial["version"] = checked.version if checked is not None else None
         trial |= {"script": suite.scripted, "secrets": self.secrets}
 
@@ -113,7 +113,7 @@ class SimulatorFactory:
         why = None
         try:
             profile = self.profiles(suite.engine, root)
-            if not isinstance(get_engine(profile.engine), SessionResumer):
+            if not isinstance(engine_of(profile), SessionResumer):
                 why = "it cannot resume a session"
             elif profile.engine == "scripted" and suite.scripted is None:
                 what = "say in `user_simulator.scripted` what it says"

@@ -20,7 +20,7 @@ from skillup.engines.base import (
     SessionResumer,
     TurnRequest,
 )
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.judges.session import context_in
@@ -100,7 +100,7 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
         broken.append(DoctorFinding(name, "?", nothing))
 
     async def look(profile: Profile) -> DoctorFinding:
-        engine = get_engine(profile.engine)
+        engine = engine_of(profile)
         available = await engine.check(profile, os.environ)
         probed = None
         if probe and available.problem is None:
@@ -128,7 +128,7 @@ def _sandbox(kind: str) -> DoctorFinding:
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
     """Two turns: give it a word, resume, ask for the word."""
-    engine = get_engine(profile.engine)
+    engine = engine_of(profile)
     script = Script(
         replies=[Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
     )

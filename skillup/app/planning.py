@@ -384,7 +384,7 @@ def collect_secrets(
     secrets = NO_SECRETS.also_of(environment, keys)
     for profile in profiles:
         secrets = secrets.also_of(profile.env, keys)
-        secrets = secrets.also(tokens_of(profile.engine, environment))
+        secrets = secrets.also(tokens_of(profile, environment))
     for suite in suites:
         # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
         secrets = secrets.also_of(suite.environment.env, keys)

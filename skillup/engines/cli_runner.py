@@ -50,9 +50,9 @@ from skillup.workspace.disk import do_beside
 
 T = TypeVar("T")
 
-_LAST_LINES = 4
-_LINE_CHARACTERS = 500
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?[\w.+-]*")
+_LAST_LINES, _LINE_CHARACTERS = 4, 500
+_SHORT_BYTES = 1 << 20
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?([\w.+-]*\w)?")
 _VERSION_SECONDS = 60.0
 _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # its SHA-256
 
@@ -69,6 +69,7 @@ class CliSpec:
     session_word: str = "session"
     takes_ids: bool = True  # A new session gets the id that we choose
     stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
+    exit_codes: Mapping[int, ErrorKind] = field(default_factory=dict)  # The same of exit codes
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
     lingers: bool = False  # It need not end by itself after an answer
@@ -94,6 +95,10 @@ class CliEngine(ABC):
     @abstractmethod
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """The session's file; None if there is none."""
+
+    def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
+        """A file with what the session holds, one line for each row; None if there is none."""
+        return self.session_file(engine_home, session_id)
 
     def session_files(self, engine_home: Path) -> Collection[Path]:
         """All that are there, of a CLI that chooses the ids of new sessions."""
@@ -180,8 +185,7 @@ class CliEngine(ABC):
     ) -> tuple[TurnError | None, str | None]:
         """Why the program that is there does not run, and its version."""
         ask = (*self.command(profile), "--version")
-        here = Path.cwd()
-        output = await run_quiet(ask, cwd=here, env=env, timeout_seconds=_VERSION_SECONDS)
+        output = await run_quiet(ask, cwd=Path.cwd(), env=env, timeout_seconds=_VERSION_SECONDS)
         if output.exit_code != 0:
             why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
             why = "no answer" if output.timed_out else why
@@ -223,9 +227,6 @@ class CliEngine(ABC):
     def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
         """What the session holds now; None if it has no file."""
         return fingerprint_of(file, session_id, self.is_user_message)
-
-
-_SHORT_BYTES = 1 << 20
 
 
 class CliTurn:
@@ -284,7 +285,8 @@ class CliTurn:
         session_id = self.expected or self.parser.session_id
 
         def find() -> Path | None:
-            return self.engine.session_file(self.home, session_id) if session_id else None
+            rows = self.engine.session_rows
+            return rows(self.trial, self.home, session_id) if session_id else None
 
         if not self.own_files:
             return await anyio.to_thread.run_sync(lambda: work(find(), *more))
@@ -329,12 +331,11 @@ class CliTurn:
         if error is None and expected is None and (file is None or file in known):
             what = f"the {word} {answered} left no new session file"
             error = engine.error("session_mismatch", what)
-        verified: bool | None = None
-        lost = False
+        verified, lost = None, False
         if previous is not None:
             loss = loss_of(file, previous)
             lost = loss is not None
-            if loss is None and error is None:
+            if not lost and error is None:
                 loss = missing_message(now, previous)
             verified = loss is None and answered in (None, expected)
             # That explains what the agent does not know any more.
@@ -488,6 +489,8 @@ class CliTurn:
         for line in reversed(lines):
             if kind := kind_of_text(line, meanings):
                 return Failure(kind, line.strip())
+        if kind := self.engine.spec.exit_codes.get(code or 0):
+            return Failure(kind, last_line or f"exit code {code}")
         if code == 0:
             what = "it ended with exit code 0 but without the event that ends a turn"
             return Failure("protocol", what)

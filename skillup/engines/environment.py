@@ -83,7 +83,7 @@ def trial_environment(
     env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
-        env[home.variable] = str(directory)
+        env |= {home.variable: str(directory)} if home.variable else {}
         copy = None if credentials else home.login_in(trial.home)
         gone = copy is None or os.path.lexists(copy) or copy.parent.resolve() != copy.parent
         source = None if gone else home.login_of(trial.environment)

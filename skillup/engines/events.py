@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,7 +41,7 @@ class Failure:
     text: str
 
 
-KindsByText = Mapping[ErrorKind, tuple[str, ...]]  # Parts of a CLI's messages, by their kind
+KindsByText = Mapping[ErrorKind, Sequence[str]]  # Parts of a CLI's messages, by their kind
 
 
 def kinds_by_text(file: Path) -> KindsByText:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -14,28 +14,38 @@ from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import EngineHome, login_secrets
 from skillup.engines.session_files import SessionReader
 from skillup.errors import UsageError, near_miss
+from skillup.schema.profile import Profile
 
 
 def get_engine(name: str) -> Engine:
     """The adapter of that name. Raises UsageError, with the nearest name, if there is none."""
     if name in ADAPTERS:
         module, _, class_name = ADAPTERS[name].target.partition(":")
-        engine: Engine = getattr(import_module(module), class_name)()
-        return engine
+        make: Callable[..., Engine] = getattr(import_module(module), class_name)
+        return make(name) if ADAPTERS[name].described else make()
     near = near_miss(name, ADAPTERS)
     hint = f"did you mean `{near}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
 
 
-def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The tokens of the user's login file, if that adapter's CLI has one; secrets, by name."""
-    engine = get_engine(name)
+def engine_of(profile: Profile) -> Engine:
+    """The adapter of a profile, which may describe its agent itself. Raises UsageError."""
+    if profile.agent is None:
+        return get_engine(profile.engine)
+    from skillup.engines.command.make import make_engine
+
+    return make_engine(profile.engine, profile.agent)
+
+
+def tokens_of(profile: Profile, environment: Mapping[str, str]) -> dict[str, str]:
+    """The tokens of the user's login file, if that profile's CLI has one; secrets, by name."""
+    engine = engine_of(profile)
     return login_secrets(engine.login_file(environment)) if isinstance(engine, CliEngine) else {}
 
 
 @cache
 def _engines() -> list[CliEngine]:
-    found = map(get_engine, ADAPTERS)
+    found = [get_engine(name) for name, adapter in ADAPTERS.items() if not adapter.described]
     return [engine for engine in found if isinstance(engine, CliEngine)]
 
 

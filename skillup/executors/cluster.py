@@ -32,7 +32,7 @@ import anyio.to_thread
 
 from skillup import __version__
 from skillup.engines.base import Availability
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
@@ -81,7 +81,7 @@ async def run_on_cluster(cluster: Cluster, run: Run) -> None:
         await run.take_over_finished()
         for profile in {job.profile.name: job.profile for job in run.plan.jobs}.values():
             # The workers have them: on this machine there need be none.
-            run.engines[profile.name] = get_engine(profile.engine), Availability(True, ())
+            run.engines[profile.name] = engine_of(profile), Availability(True, ())
         client = await _connect(cluster.scheduler)
         try:
             async with anyio.create_task_group() as group:

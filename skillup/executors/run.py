@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import anyio.to_thread
 
 from skillup.engines.base import AddressedEngine, Availability, Engine
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
@@ -165,7 +165,7 @@ class Run:
     async def check_engines(self) -> None:
         """Ask each profile's engine, and each simulated user, once whether it can run at all."""
         for profile in {job.profile.name: job.profile for job in self.plan.jobs}.values():
-            engine = get_engine(profile.engine)
+            engine = engine_of(profile)
             available = await engine.check(profile, self.options.environment)
             self.engines[profile.name] = (engine, available)
         known = self.options.environment

@@ -22,7 +22,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from skillup.engines.base import NoStreams, SchemaAnswers
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.judges.artifacts import (
@@ -88,7 +88,7 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     if judge.base_url is not None:  # the model's name may be the whole name there
         known = place.models.environment
         why = address_problem("judge.base_url", judge.base_url, known, profile.base_url)
-        if why is not None and isinstance(get_engine(profile.engine), SchemaAnswers):
+        if why is not None and isinstance(engine_of(profile), SchemaAnswers):
             raise UsageError(why)
     elif judge.model is not None:
         updates["model"] = re.sub("^(anthropic|openai)[:/]", "", judge.model)
@@ -101,7 +101,7 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
         return _NO_CRITERIA
     try:
         profile = profile_of(judge, place)
-        engine = get_engine(profile.engine)
+        engine = engine_of(profile)
         for ref in judge.skills:
             wrong = skill_problem(_to_install(ref, place.suite_root).source_dir)
             if wrong is not None:
@@ -243,7 +243,7 @@ class _AgentJudge:
         """Where an agent is asked, a place of its own, and what is put before it there."""
         judge, place, judged = self.judge, self.place, self.judged
         profile = profile_of(judge, place)
-        engine = get_engine(profile.engine)
+        engine = engine_of(profile)
         if profile.engine == "scripted" and judge.scripted is None:
             raise CannotJudgeError(_NO_SCRIPT)
         root = place.new_directory("agent-")

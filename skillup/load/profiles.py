@@ -9,10 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES
+from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
 from skillup.load.yaml_reader import Loc, problems_from, read_yaml
-from skillup.schema.profile import Profile
+from skillup.schema.engine import AgentDescription
+from skillup.schema.profile import DESCRIBED, Profile
 
 _REFERENCE = re.compile(
     r"\$(?:(?P<escape>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -78,8 +79,20 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
     known = sorted({*files, *ADAPTERS})
     suggestion = near_miss(name, known)
     hint = f"known here: {', '.join(known)}; profiles are looked for in {root / 'engines'}"
-    hint = f"did you mean {suggestion}?" if suggestion else hint
-    raise UsageError(f"there is no engine `{name}`", hint=hint)
+    hint = f"did you mean {suggestion}?" if suggestion and name not in NOT_RUN else hint
+    why = f": {NOT_RUN[name]}" if name in NOT_RUN else ""
+    raise UsageError(f"there is no engine `{name}`{why}", hint=hint)
+
+
+def _described(path: Path) -> tuple[AgentDescription | None, list[Problem]]:
+    """The description of an agent in a file of its own."""
+    try:
+        document = read_yaml(path)
+        return AgentDescription.model_validate(document.data), []
+    except InvalidFilesError as error:
+        return None, list(error.problems)
+    except ValidationError as error:
+        return None, problems_from(error, document, AgentDescription)
 
 
 def check_profile(
@@ -112,12 +125,21 @@ def check_profile(
             return value
 
     data = expanded(document.data)
+    described = data.get("engine")
+    if isinstance(described, str) and Path(described).suffix in (".yaml", ".yml"):
+        about, more = _described(path.parent / described)
+        if about is None:
+            return None, [*problems, *more]
+        data |= {"engine": DESCRIBED, "agent": about}
     try:
         profile = Profile.model_validate({**data, "name": data.get("name") or path.stem})
     except ValidationError as error:
         problems += problems_from(error, document, Profile)
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
-    if profile.engine not in ADAPTERS:
+    if (profile.engine == DESCRIBED) is not (profile.agent is not None):
+        message = f"`engine: {DESCRIBED}` and `agent`, which describes it, belong together"
+        problems.append(document.problem(("engine",), message, "write both, or neither"))
+    elif profile.engine not in (*ADAPTERS, DESCRIBED):
         guess = near_miss(profile.engine, [*ADAPTERS, *ALIASES])
         meant = f"did you mean `{ALIASES.get(guess, guess)}`? " if guess else ""
         message = f"there is no adapter `{profile.engine}`"
@@ -128,7 +150,7 @@ def check_profile(
         fix = "leave it out, or set `isolation: shared`"
         problems.append(document.problem(("env", name), message, fix))
     adapter = ADAPTERS.get(profile.engine)
-    if profile.session == "live" and adapter is not None and not adapter.live:
+    if profile.session == "live" and (adapter is None or not adapter.live):
         message = f"the adapter `{profile.engine}` cannot keep a process from turn to turn"
         problems.append(document.problem(("session",), message, "use `resume`"))
     # A command given as a relative path starts at the profile's folder, not where one stands.

@@ -286,7 +286,9 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             yield document.problem(loc, what, fix, "warning")
     unsupported = [*unsupported_in(suite)]
     if suite.engine is not None and suite.engine.custom is not None:
-        message = "custom engines are not run yet; choose one with --engine"
+        message = (
+            "custom engines are not run; describe it in a profile, and choose that with --engine"
+        )
         unsupported.append((("engine", "custom"), message))
     for place, message in unsupported:
         yield document.problem(place, message, severity="warning")

@@ -216,6 +216,11 @@ ErrorKind = Literal[
 ]
 """The closed list of infrastructure failures; each has a page in ``docs/errors.md``."""
 
+ToolKind = Literal[
+    "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
+]
+"""The portable kinds of tool calls; an engine's own names are mapped onto them."""
+
 # Regexes as files write them: read once, and refused where they are no regexes. They are those of
 # the `regex` library, which can be stopped when a search takes too long.
 

@@ -40,12 +40,8 @@ from skillup.schema.base import (
     one_or_more,
     optional,
 )
+from skillup.schema.base import ToolKind as ToolKind
 from skillup.schema.judge_model import JudgeModel
-
-ToolKind = Literal[
-    "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
-]
-"""The portable kinds of tool calls; an engine's own names are mapped onto them."""
 
 _NONE = AliasChoices("none", "not")
 

@@ -22,7 +22,10 @@ from skillup.schema.base import (
     VariableName,
     optional,
 )
+from skillup.schema.engine import AgentDescription
 
+DESCRIBED = "command"
+"""The engine of a profile that describes its agent itself."""
 Permission = Literal["full", "edits", "read_only"]
 Isolation = Literal["clean", "shared"]
 
@@ -64,7 +67,10 @@ class Profile(Model):
     """How one engine is run. Every key has a default that the adapter supplies."""
 
     name: NonEmptyText = Field("", description="How it is called in results.")
-    engine: NonEmptyText = Field(description=f"The adapter: {', '.join(ADAPTERS)}.")
+    engine: NonEmptyText = Field(
+        description=f"The adapter: {', '.join(ADAPTERS)}, command; or the file of a description."
+    )
+    agent: AgentDescription | None = optional("With `engine: command`: what its CLI speaks.")
     command: Names | None = optional(
         "A name on `PATH`, a path, or a list with arguments.", min_length=1
     )

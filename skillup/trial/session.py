@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 
@@ -28,6 +28,7 @@ from skillup.engines.base import (
     TurnRequest,
     cost_usd,
 )
+from skillup.engines.events import kind_of_status
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.gateway.meter import Route
@@ -290,7 +291,12 @@ def compared(outcome: EngineTurn, route: Route, profile: Profile) -> EngineTurn:
         if traffic.refused and error.kind in REFUSALS:
             wait = traffic.refused[-1].retry_after_seconds or wait
         evidence = "\n".join(filter(None, (error.evidence, route.trouble)))
-        changed = {"retry_after_seconds": wait, "evidence": evidence}
+        changed: dict[str, Any] = {"retry_after_seconds": wait, "evidence": evidence}
+        asked = traffic.requests + traffic.side_requests
+        if error.kind == "timeout" and len(traffic.refused) == asked:  # It never gave up
+            status = traffic.refused[-1].status
+            what = f"{error.message}; the provider refused all {asked} requests ({status})"
+            changed |= {"kind": kind_of_status(status), "message": what}
         error = error.model_copy(update=changed)
     elif told and seen and traffic.usage:
         differs = not told.agrees(traffic.usage) and not told.agrees(seen)

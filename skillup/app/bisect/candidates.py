@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 
 from skillup.adapters import ADAPTERS
-from skillup.engines.registry import get_engine
+from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError, UsageError
 from skillup.plan import Job
 from skillup.process.run import run_quiet
@@ -81,7 +81,7 @@ class SkillCommits:
         self._job, self._scratch, self._root = job, scratch, found[0].source_dir
         self._root = Path(self._git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
         inside = [s.source_dir for s in found if s.source_dir.is_relative_to(self._root)]
-        engine = get_engine(job.profile.engine)
+        engine = engine_of(job.profile)
         version = anyio.run(engine.check, job.profile, os.environ).version
         self.facts = [version, facts_of_files(job, inside)]
         names = [path.relative_to(self._root).as_posix() for path in inside]
@@ -147,7 +147,8 @@ class CliVersions:
 
     def __init__(self, job: Job, good: str, bad: str, cache: Path, _: Path) -> None:
         """Raises UsageError for versions that are not there, SkillupError without the registry."""
-        npm = ADAPTERS[job.profile.engine].npm
+        adapter = ADAPTERS.get(job.profile.engine)
+        npm = adapter.npm if adapter is not None else None
         if npm is None:
             raise UsageError(f"{job.profile.engine} has no versions that npm could install")
         self._job, self._cache, (self._package, self._command) = job, cache, npm

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -164,12 +165,17 @@ def doctor(
     probe: bool = option(
         False, "Run a conversation of two turns: asks the model, costs.", "--probe"
     ),
+    conformance: bool = option(
+        False, "Try what an engine must do, at a scripted model on this machine: costs nothing."
+    ),
     as_json: bool = o.JSON,
 ) -> int:
     """Show which CLIs are installed, which versions, how they would log in.
 
     Exit code: 0 if at least what was named works, 3 otherwise.
     """
+    if conformance:
+        return _conformance(engine or (), as_json)
     from skillup.app.doctor import examine, print_findings
 
     findings = examine(engine, probe=probe)
@@ -180,6 +186,21 @@ def doctor(
         print_findings(findings)
     works = [finding.works for finding in findings]
     return ExitCode.PASSED if (all if engine else any)(works) else ExitCode.ERROR
+
+
+def _conformance(names: Sequence[str], as_json: bool) -> int:
+    from skillup.app.conformance.behaviours import conformance, print_conformance
+
+    if not names:
+        raise UsageError("--conformance needs a profile", hint="skillup doctor --conformance NAME")
+    found = conformance(names, say)
+    if as_json:
+        data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_conformance(found)
+    held = all(row.verdict != "no" for rows in found.values() for row in rows)
+    return ExitCode.PASSED if held else ExitCode.ERROR
 
 
 SESSION: Any = typer.Argument(

@@ -1,0 +1,1 @@
+"""Engines described in YAML: the language is `skillup/schema/engine.py`."""

@@ -1,0 +1,187 @@
+"""What a described agent prints."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from skillup.engines.base import Progress
+from skillup.engines.command.values import holds, value_at
+from skillup.engines.events import (
+    EventParser,
+    Failure,
+    as_amount,
+    as_dict,
+    as_list,
+    as_text,
+    content_text,
+    kind_of_status,
+    kind_of_text,
+)
+from skillup.schema.base import compiled_pattern
+from skillup.schema.checks import ToolKind
+from skillup.schema.engine import AgentDescription, EventRule, UsagePaths
+from skillup.schema.record import TranscriptItem, Usage
+
+_LONGEST_DOCUMENT = 16 << 20
+
+
+class DescribedEvents(EventParser):
+    """One turn, by the rules of a description."""
+
+    def __init__(
+        self, about: AgentDescription, session: str | None, progress: Progress = lambda _: None
+    ) -> None:
+        """`session`: its id, where no event says it; None: an event must."""
+        super().__init__(progress)
+        self._about = about
+        self._failure: Failure | None = None
+        self._used = Counter[str]()
+        self._part_of: object = None  # Which message the last item is a part of
+        self._document = b""
+        self._answer = ""
+        if not _says_session(about.events):
+            self.session_id = session
+        self._kinds: dict[str, ToolKind] = {
+            name: kind for kind, names in about.tools.items() for name in names
+        }
+
+    @property
+    def failure(self) -> Failure | None:
+        did_nothing = not self.response and not any(item.tool_call for item in self.items)
+        if self._failure is None and self.finished and did_nothing:
+            return Failure("protocol", "it ended the turn without an answer or a tool call")
+        return self._failure
+
+    def feed(self, line: bytes) -> None:
+        """A line of text is no event; a document is one when it is whole."""
+        about = self._about
+        if about.output == "text":
+            text = line.decode(errors="replace")
+            return self._say(f"{text}\n" if text or self.items else "", "stdout")
+        noise = compiled_pattern(about.noise, False) if about.noise else None
+        if noise is not None and noise.search(line.decode(errors="replace")):
+            return None
+        if about.output == "events":
+            return super().feed(line)
+        if len(self._document) < _LONGEST_DOCUMENT:
+            self._document += line + b"\n"
+            if line.rstrip().endswith((b"}", b"]")):
+                self._take_document()
+        return None
+
+    def _take_document(self) -> None:
+        try:
+            found = json.loads(self._document)
+        except (ValueError, RecursionError):
+            return  # not whole yet
+        self._document = b""
+        for event in found if isinstance(found, list) else [found]:
+            self.take(as_dict(event))
+
+    def take(self, event: dict[str, Any]) -> None:
+        if not self._take(self._about.events, event, None):
+            self.unknown(event)
+
+    def _take(self, rules: Sequence[EventRule], event: Any, agent: str | None) -> bool:
+        found = [rule for rule in rules if holds(rule.when, event)]
+        for rule in found:
+            of = as_text(value_at(event, rule.agent)) or agent if rule.agent else agent
+            self._apply(rule, event, of)
+            for entry in as_list(value_at(event, rule.each)) if rule.each else ():
+                if not self._take(rule.rules, entry, of):
+                    self.unknown(entry)
+        return bool(found)
+
+    def _apply(self, rule: EventRule, event: Any, agent: str | None) -> None:
+        def text(path: str | None) -> str:
+            return content_text(value_at(event, path)) if path else ""
+
+        self.session_id = text(rule.session) or self.session_id
+        self.model = text(rule.model) or self.model
+        self.notice(text(rule.notice), agent)
+        self.reasoning(text(rule.reasoning), agent)
+        if said := text(rule.message):
+            self.message(said, agent)
+            self._went_on(said if agent is None else "")
+        if part := text(rule.delta):
+            self._say(part, text(rule.part_of) or "message", agent)
+        if rule.call is not None:
+            self._call(rule, event, agent)
+        if rule.result is not None:
+            status = "error" if rule.result.failed and holds(rule.result.failed, event) else None
+            content = text(rule.result.content)
+            self.result(text(rule.result.id), "error" if status else "success", content, agent)
+        if rule.usage is not None:
+            self._count(rule.usage, event)
+        self._answer = text(rule.answer) or self._answer
+        self.response = self._answer or self.response
+        if rule.error is not None:
+            self._fail(text(rule.error), value_at(event, rule.status or ""))
+        if rule.end:
+            self.finished = self.closed = True
+
+    def _went_on(self, said: str) -> None:
+        """What failed was tried again."""
+        self._failure, self.closed, self._part_of = None, False, None
+        self._answer, self.response = "", said or self.response
+        self.finished |= self._about.ends_with == "exit"
+
+    def _say(self, part: str, of: object, agent: str | None = None) -> None:
+        last = self.items[-1] if self.items else None
+        if last is None or last.type != "message" or last.agent != agent or of != self._part_of:
+            self.message(part, agent)
+        else:
+            part = (last.text or "") + part
+            self.items[-1] = TranscriptItem(type="message", text=part, agent=agent)
+        self._went_on(part if agent is None else "")
+        self._part_of = of
+
+    def _call(self, rule: EventRule, event: Any, agent: str | None) -> None:
+        assert rule.call is not None
+        name, given = as_text(value_at(event, rule.call.name)), value_at(event, rule.call.arguments)
+        arguments = given if isinstance(given, dict) else {"input": given} if given else {}
+        kind = self._kinds.get(name, "other")
+        mcp = compiled_pattern(self._about.mcp, False).fullmatch(name) if self._about.mcp else None
+        if mcp is not None and name not in self._kinds:
+            name, kind = f"{mcp['server']}::{mcp['tool']}", "mcp"
+        self._went_on("")
+        self.call(as_text(value_at(event, rule.call.id)), name, kind, arguments, agent)
+
+    def _count(self, paths: UsagePaths, event: Any) -> None:
+        found = {}
+        for name in Usage.model_fields:
+            path = getattr(paths, name, None)
+            amount = as_amount(value_at(event, path)) if path else None
+            if amount is not None:
+                found[name] = int(amount)
+        if paths.cached_apart and "input_tokens" in found:
+            apart = ("cached_input_tokens", "cache_write_tokens")
+            found["input_tokens"] += sum(found.get(name, 0) for name in apart)
+        if paths.of == "turn":
+            self._used.clear()
+        self._used.update(found)
+        self.usage = Usage(**self._used) if self._used else None
+
+    def _fail(self, said: str, status: Any) -> None:
+        if not said and status is None:
+            return
+        said = said or "it ended the turn with an error"
+        self._failure = failure_of(self._about, said, status)
+        self.closed = False
+
+
+def failure_of(about: AgentDescription, said: str, status: Any = None) -> Failure:
+    """What an agent says of an error; its own words outrank the status."""
+    kind = kind_of_text(said, about.errors)
+    if kind is None and isinstance(status, str) and status.isdigit():
+        status = int(status)
+    if kind is None and isinstance(status, int) and status >= 400:
+        kind = kind_of_status(status)
+    return Failure(kind or "model_error", said)
+
+
+def _says_session(rules: Sequence[EventRule]) -> bool:
+    return any(rule.session or _says_session(rule.rules) for rule in rules)

