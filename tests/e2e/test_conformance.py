@@ -66,23 +66,30 @@ def installed(engine: str) -> str:
 
 
 def told() -> dict[str, dict[str, str]]:
-    """The page's table: engine → behaviour → what stands there."""
-    lines = PAGE.read_text("utf-8").split("<!-- conformance -->\n")[1].split("\n\n")[0].splitlines()
-    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    """The page's table, engine → behaviour → what stands there; and what all of them do."""
+    same, text = PAGE.read_text("utf-8").split("<!-- conformance -->\n")[1].split("\n\n")[:2]
+    everywhere = same.removeprefix("Yes for all: ").removesuffix(".").split("; ")
+    heads, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
+    ]
     return {
-        engine.strip("`"): {row[0]: row[n] for row in rows}
+        engine.strip("`"): {**dict.fromkeys(everywhere, "yes"), **{row[0]: row[n] for row in rows}}
         for n, engine in enumerate(heads[1:], start=1)
     }
 
 
 def write(table: dict[str, dict[str, str]]) -> None:
-    names = list(dict.fromkeys(name for rows in table.values() for name in rows))
+    names = dict.fromkeys(name for rows in table.values() for name in rows)
+    same = [name for name in names if all(rows.get(name) == "yes" for rows in table.values())]
     lines = [["behaviour", *(f"`{engine}`" for engine in table)], ["---"] * (1 + len(table))]
-    lines += [[name, *(rows.get(name, "") for rows in table.values())] for name in names]
+    for name in names:
+        if name not in same:
+            lines.append([name, *(rows.get(name, "") for rows in table.values())])
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     before, after = PAGE.read_text("utf-8").split("<!-- conformance -->\n")
-    rest = after.split("\n\n", 1)[1]
-    PAGE.write_text(f"{before}<!-- conformance -->\n{text}\n\n{rest}", "utf-8")
+    rest = after.split("\n\n", 2)[2]
+    made = f"Yes for all: {'; '.join(same)}.\n\n{text}\n\n{rest}"
+    PAGE.write_text(f"{before}<!-- conformance -->\n{made}", "utf-8")
 
 
 @pytest.mark.parametrize("engine", chosen())
