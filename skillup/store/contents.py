@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from pydantic import BaseModel
 
-from skillup.store.database import Database
-from skillup.store.files import Mask, pack, to_json, unpack
+from skillup.store.database import Database, Unpacked
+from skillup.store.files import Mask, to_json, unpack
 from skillup.workspace.snapshot import BlobStore
 
 _PART_BYTES = 256 << 10
 _PART_SECONDS = 1.0
 """After so long what has come of a stream is stored: somebody may be watching."""
-_TURN = re.compile(r"turn-(\d+)")
+TURN_OF_STREAM = (
+    "CASE WHEN name GLOB 'turn-[0-9]*' THEN CAST(substr(name, 6) AS INTEGER) ELSE 0 END"
+)
+"""In SQL, of `name`: a cast reads the digits that a text begins with."""
 
 
 class StoredBlobs(BlobStore):
@@ -32,18 +35,16 @@ class StoredBlobs(BlobStore):
         self._lock = threading.Lock()
 
     def _store(self, key: bytes, content: bytes) -> None:
-        def insert(connection: sqlite3.Connection) -> None:
-            sql = (  # one that is there may be damaged
-                "INSERT INTO blobs VALUES (?, ?) ON CONFLICT (sha256)"
-                " DO UPDATE SET data = excluded.data WHERE data != excluded.data"
-            )
-            connection.execute(sql, (key, pack(content)))
-
+        sql = (  # one that is there may be damaged
+            "INSERT INTO blobs VALUES (?, ?) ON CONFLICT (sha256)"
+            " DO UPDATE SET data = excluded.data WHERE data != excluded.data"
+        )
         with self._lock:  # until it is put: who finds it known may refer to it at once
             if key not in self._known:
                 self._known.add(key)
                 self._contents[key] = content  # until it is committed
-                self._database.put(insert, len(content), lambda: self._contents.pop(key, None))
+                done = partial(self._contents.pop, key, None)
+                self._database.execute(sql, key, Unpacked(content), done=done)
 
     def _load(self, key: bytes) -> bytes | None:
         waiting = self._contents.get(key)
@@ -87,15 +88,11 @@ class Stream:
             self._store()
 
     def _store(self) -> None:
-        data, about = b"".join(self._parts), (self._attempt, self._name, self._number)
-
-        def insert(connection: sqlite3.Connection) -> None:
-            if not about[2]:
-                old = "DELETE FROM streams WHERE attempt = ? AND name = ?"
-                connection.execute(old, about[:2])
-            connection.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", (*about, pack(data)))
-
-        self._database.put(insert, len(data))
+        execute, about = self._database.execute, (self._attempt, self._name)
+        if not self._number:
+            execute("DELETE FROM streams WHERE attempt = ? AND name = ?", *about)
+        data = Unpacked(b"".join(self._parts))
+        execute("INSERT INTO streams VALUES (?, ?, ?, ?)", *about, self._number, data)
         self._parts, self._size, self._number = [], 0, self._number + 1
         self._stored = time.monotonic()
 
@@ -135,17 +132,8 @@ class Streams:
 
     def remove_from(self, turn: int) -> None:
         """Removes all streams of `turn` and later ones, which a process was ended in."""
-        attempt = self._attempt
-
-        def remove(connection: sqlite3.Connection) -> None:
-            sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
-            for (name,) in connection.execute(sql, (attempt,)).fetchall():
-                found = _TURN.match(name)
-                if found and int(found[1]) >= turn:
-                    delete = "DELETE FROM streams WHERE attempt = ? AND name = ?"
-                    connection.execute(delete, (attempt, name))
-
-        self._database.put(remove)
+        sql = f"DELETE FROM streams WHERE attempt = ? AND {TURN_OF_STREAM} >= ?"  # noqa: S608 - ours
+        self._database.execute(sql, self._attempt, turn)
 
     def copy_from(self, other: Streams) -> None:
         """Has the streams of `other`, too: shared turns are part of each conversation."""
@@ -196,8 +184,7 @@ class StoredAnswers:
 
     def keep(self, key: str, data: bytes) -> None:
         """Keeps JSON as it is."""
-        sql = "INSERT OR REPLACE INTO answers VALUES (?, ?)"
-        self._database.put(lambda file: file.execute(sql, (key, pack(data))), len(data))
+        self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", key, Unpacked(data))
 
 
 def stream_of(database: Database, attempt: int, name: str) -> Iterator[bytes]:

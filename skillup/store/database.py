@@ -20,7 +20,8 @@ from typing import Any
 from urllib.parse import quote
 
 from skillup.errors import ExitCode, RunDirectoryError
-from skillup.store.files import disk_errors, file_system, sync_directory
+from skillup.frozen import frozen
+from skillup.store.files import disk_errors, file_system, pack, sync_directory
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
 VERSION = 1  # `user_version`: of the tables in `tables.sql`, and of what is in them
@@ -48,6 +49,15 @@ _HINTS = {
     "SQLITE_READONLY": "you may not write there: change its permissions, or choose another --out",
     "SQLITE_BUSY": "another program has it open for writing: end that first",
 }
+
+
+@frozen
+class Unpacked:
+    """A value that :meth:`Database.execute` is to compress."""
+
+    data: bytes
+
+
 _OF_SQLITE = (sqlite3.Error, UnicodeDecodeError)
 """What its module raises; the latter where a message quotes a damaged file."""
 
@@ -146,10 +156,15 @@ class Database:
         """
         self._writing().put(statement, size, done)
 
-    def execute(self, sql: str, *parameters: Any) -> None:
-        """Like :meth:`put`, of one statement."""
-        size = sum(len(value) for value in parameters if isinstance(value, bytes))
-        self._writing().put(lambda connection: connection.execute(sql, parameters), size, None)
+    def execute(self, sql: str, *parameters: Any, done: Callable[[], object] | None = None) -> None:
+        """Like :meth:`put`, of one statement; what is :class:`Unpacked` is packed in the thread."""
+
+        def statement(connection: sqlite3.Connection) -> None:
+            packed = (pack(v.data) if isinstance(v, Unpacked) else v for v in parameters)
+            connection.execute(sql, tuple(packed))
+
+        size = sum(len(v.data) for v in parameters if isinstance(v, Unpacked))
+        self.put(statement, size, done)
 
     async def committed(self) -> None:
         """Waits until all that was put so far is on the disk."""

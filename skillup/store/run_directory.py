@@ -23,7 +23,7 @@ from skillup.frozen import frozen
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, utc_now
 from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
-from skillup.store.database import Database, Statement, create
+from skillup.store.database import Database, Statement, Unpacked, create
 from skillup.store.documents import MANY_FILES, json_of_files, result_json
 from skillup.store.files import (
     Mask,
@@ -165,7 +165,7 @@ class RunDirectory(StoredRun):
 
     def write_used(self, used: Mapping[str, Any]) -> None:
         """Stores what the run uses (`app/provenance.py`), which is found out while it goes on."""
-        data = pack(to_json(used, self._mask, indent=None))
+        data = Unpacked(to_json(used, self._mask, indent=None))
         self.database.execute("INSERT OR REPLACE INTO run VALUES ('used', ?)", data)
 
     def journal(self, event: str, **fields: Any) -> None:
@@ -196,13 +196,9 @@ class RunDirectory(StoredRun):
     def _new_attempt(self, job_id: str) -> int:
         self._last_attempt += 1
         attempt = self._attempts[job_id] = self._last_attempt
-
-        def begin(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
-            connection.execute(sql, (attempt, job_id))
-
-        self.database.put(begin)
+        self.database.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", job_id)
+        sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
+        self.database.execute(sql, attempt, job_id)
         return attempt
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
@@ -246,7 +242,7 @@ class RunDirectory(StoredRun):
                 key = hashlib.sha256(listed).digest()
                 if key not in self._stored_lists:
                     sql = "INSERT OR IGNORE INTO file_lists VALUES (?, ?)"
-                    self.database.execute(sql, key, pack(listed))
+                    self.database.execute(sql, key, Unpacked(listed))
                     self._stored_lists.add(key)  # not before: what refers to it comes after it
                 self._file_lists[job_id] = files, key
         listed_in: Any = {"initial_files"} if is_record else {"record": {"initial_files"}}
@@ -266,7 +262,7 @@ class RunDirectory(StoredRun):
             " WHERE job = ? AND state = 'begun'"
         )
         self._checkpoints.add(job_id)
-        self.database.put(lambda file: file.execute(sql, (pack(data), files, job_id)), len(data))
+        self.database.execute(sql, Unpacked(data), files, job_id)
 
     def was_begun(self, job_id: str) -> bool:
         """Whether there is any attempt at the trial, of this or an earlier start."""
@@ -304,9 +300,7 @@ class RunDirectory(StoredRun):
             "UPDATE attempts SET state = ?, record = ?, initial_files = ?, checkpoint = NULL"
             " WHERE id = ?"
         )
-        self.database.put(
-            lambda file: file.execute(sql, (state, pack(data), files, attempt)), len(data)
-        )
+        self.database.execute(sql, state, Unpacked(data), files, attempt)
         if state != "unused":
             about = {"attempt": record.attempt} if state == "retried" else {}
             error = record.first_error()
@@ -334,7 +328,7 @@ class RunDirectory(StoredRun):
             "UPDATE attempts SET grade = ?, graded = graded + 1"
             " WHERE job = ? AND state = 'finished'"
         )
-        self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
+        self.database.execute(sql, Unpacked(data), job_id)
         return Grade.model_validate_json(data) if masked else grade
 
     def write_judgement(

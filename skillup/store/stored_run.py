@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -18,7 +17,7 @@ from skillup.redaction.secrets import masking_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
 from skillup.schema.record import CHECKPOINT_VERSION, Checkpoint, Record
-from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
+from skillup.store.contents import TURN_OF_STREAM, StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
 from skillup.store.documents import DamagedRecordError, load_result, parsed_record, with_files
 from skillup.store.files import Mask, no_mask, unpack
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
 ORIGINAL = "original"  # The judgement that holds the grades of the run itself, once replaced
-_TURN = re.compile(r"turn-(\d{1,6})\b")
 ReadFile = Callable[[], Iterator[bytes]]
 """The content of a file, part by part. Raises ValueError for a damaged one."""
 
@@ -135,11 +133,10 @@ class StoredRun:
     def turn_under_way(self, job_id: str) -> int:
         """The turn that a running trial is at, by its raw streams; 0: none yet."""
         sql = (
-            "SELECT DISTINCT name FROM streams WHERE attempt ="
+            f"SELECT max({TURN_OF_STREAM}) FROM streams WHERE attempt ="  # noqa: S608 - ours
             " (SELECT max(id) FROM attempts WHERE job = ?)"
         )
-        found = (_TURN.match(name) for (name,) in self.database.rows(sql, job_id))
-        return max((int(match[1]) for match in found if match), default=0)
+        return self.database.value(sql, job_id) or 0
 
     def close(self) -> None:
         """Lets go of the run's file."""
