@@ -26,7 +26,6 @@ from skillup.reports.text import Labels, listed_ids, say, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
-from skillup.store.documents import DamagedRecordError
 from skillup.store.export import ANSWERS_FOLDER
 from skillup.store.files import disk_errors
 from skillup.store.places import (
@@ -146,7 +145,7 @@ def _shown(
         job = found.job_id
         try:
             record = found.record()
-        except DamagedRecordError:
+        except RunDirectoryError:
             yield f"{job}: its record is damaged; `skillup run --resume` runs it anew"
             continue
         grade = found.grade()
@@ -213,7 +212,7 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
     events.sort(key=lambda event: str(event.get("time")))
     with RunDirectory.create(out, info) as merged:
         for event in events:
-            merged.journal_again(event)
+            merged.journal(**event)
         for shard in shards:
             own = [job for job, run in finished.items() if run is shard]
             begun = {job for job in shard.begun_jobs() if job not in finished}

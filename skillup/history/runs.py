@@ -20,7 +20,6 @@ from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
 from skillup.schema.line import TrialLine, line_of, lines_of
 from skillup.store import RunDirectory
-from skillup.store.documents import DamagedRecordError
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
@@ -193,7 +192,7 @@ def about_of(info: Mapping[str, Any], directory: RunDirectory) -> About:
         own = sorted(job for job in finished if job.rsplit("/", maxsplit=3)[1:2] == [name])
         # A few, over the whole run, of those that went well: an error says nothing of the model.
         some = dict.fromkeys([*own[:: len(own) // 3 or 1], *own[:20]])
-        with suppress(DamagedRecordError, RunDirectoryError):
+        with suppress(RunDirectoryError):
             records = (trial.record() for trial in directory.finished(list(some)))
             good = [*islice((r for r in records if r.first_error() is None), 3)]
             # Of resumed conversations some CLIs name it otherwise.

@@ -14,14 +14,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.frozen import frozen
-from skillup.store.files import disk_errors, file_system, pack, sync_directory
+from skillup.store.files import REFUSALS, disk_errors, file_system, pack, refusal, sync_directory
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
 VERSION = 1  # `user_version`: of the tables in `tables.sql`, and of what is in them
@@ -39,16 +39,6 @@ _NETWORK = frozenset(
 """File systems without the shared memory that a write-ahead log needs."""
 
 Statement = Callable[[sqlite3.Connection], object]
-_HINTS = {
-    "SQLITE_FULL": "the disk is full: free some space, then go on with --resume",
-    # Of a quota SQLite says no more.
-    "SQLITE_IOERR": "see whether there is room on the disk, then go on with --resume",
-    "SQLITE_NOTADB": "start the run anew",
-    "SQLITE_CORRUPT": "start the run anew",
-    "SQLITE_CANTOPEN": "see that you may read and write there; `ulimit -n` limits open files",
-    "SQLITE_READONLY": "you may not write there: change its permissions, or choose another --out",
-    "SQLITE_BUSY": "another program has it open for writing: end that first",
-}
 
 
 @frozen
@@ -56,32 +46,6 @@ class Unpacked:
     """A value that :meth:`Database.execute` is to compress."""
 
     data: bytes
-
-
-_OF_SQLITE = (sqlite3.Error, UnicodeDecodeError)
-"""What its module raises; the latter where a message quotes a damaged file."""
-
-
-@contextmanager
-def database_errors(doing: str, path: Path) -> Iterator[None]:
-    """Raises RunDirectoryError in place of any of SQLite's: ``cannot <doing> <path>: …``."""
-    try:
-        yield
-    except _OF_SQLITE as error:
-        raise refusal(doing, path, error) from error
-
-
-def refusal(doing: str, path: Path, error: Exception) -> RunDirectoryError:
-    """What SQLite refused, as users read it."""
-    damaged = "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else ""
-    name = getattr(error, "sqlite_errorname", damaged)
-    hint = next((text for start, text in _HINTS.items() if name.startswith(start)), None)
-    is_damaged = name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT"))
-    reason = "it is damaged, or no run of skillup" if is_damaged else str(error)
-    refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
-    return refused
 
 
 def create(path: Path, first: Statement) -> None:
@@ -93,7 +57,7 @@ def create(path: Path, first: Statement) -> None:
     tables = Path(__file__).with_name("tables.sql").read_text("utf-8")
     if sqlite3.sqlite_version_info < (3, 37):
         tables = tables.replace(") STRICT;", ");")
-    with database_errors("make", path), disk_errors("make", path):
+    with disk_errors("make", path):
         new.unlink(missing_ok=True)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")  # nobody needs a part of it
@@ -112,7 +76,7 @@ def copy_database(path: Path, copy: Path) -> None:
 
     Raises RunDirectoryError.
     """
-    with database_errors("copy", path), closing(_connect(path, "ro")) as source:
+    with disk_errors("copy", path), closing(_connect(path, "ro")) as source:
         copy.unlink(missing_ok=True)
         with closing(sqlite3.connect(copy)) as target:
             source.backup(target)
@@ -132,7 +96,7 @@ class Database:
         self._lock = threading.Lock()
         self._writer: _Writer | None = None
         self._reader: sqlite3.Connection | None = None
-        with database_errors("open", path):
+        with disk_errors("open", path):
             if writable:
                 self._writer = _Writer(path)
             try:
@@ -193,7 +157,7 @@ class Database:
 
     def committed_rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """What a query finds, at once; what was put before may not be there yet."""
-        with self._lock, database_errors("read", self.path):
+        with self._lock, disk_errors("read", self.path):
             if self._reader is None:
                 raise RuntimeError(f"{self.path} is closed")
             return self._reader.execute(sql, parameters).fetchall()
@@ -202,7 +166,7 @@ class Database:
         """Like :meth:`rows`, `many` at a time in memory, from a connection of its own."""
         if self._writer is not None and self._writer.is_busy():
             self.sync()
-        with database_errors("read", self.path), closing(_connect(self.path, "ro")) as connection:
+        with disk_errors("read", self.path), closing(_connect(self.path, "ro")) as connection:
             cursor = connection.execute(sql, parameters)
             while found := cursor.fetchmany(many):
                 yield from found
@@ -307,7 +271,7 @@ class _Writer:
 
     def raise_failure(self) -> None:
         if self._failure is not None:
-            if isinstance(self._failure, _OF_SQLITE):
+            if isinstance(self._failure, REFUSALS):
                 raise refusal("write", self._path, self._failure) from self._failure
             raise self._failure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,21 +49,18 @@ def with_files(data: bytes, files: bytes) -> bytes:
     return data.replace(_BEFORE_FILES, _BEFORE_FILES + b',"initial_files":' + files, 1)
 
 
-class DamagedRecordError(Exception):
-    """A record that was cut short or is none of this version; its text says which."""
-
-
 def parsed_record(data: bytes, where: str) -> Record:
-    """The record in `data`, which is called `where` in messages. Raises DamagedRecordError."""
-    try:
+    """The record in `data`, which is called `where` in messages. Raises RunDirectoryError for one
+    that was cut short or is none of this version.
+    """
+    with suppress(ValidationError):
         record = Record.model_validate_json(data)
-    except ValidationError:
-        raise DamagedRecordError(where) from None
-    # Turns find their checks by their numbers: with others, checks would be lost or swapped.
-    in_order = [turn.turn_number for turn in record.turns] == [*range(1, len(record.turns) + 1)]
-    if record.schema_version != RECORD_VERSION or not in_order:
-        raise DamagedRecordError(where)
-    return record
+        # Turns find their checks by their numbers: with others, checks would be lost or swapped.
+        in_order = [turn.turn_number for turn in record.turns] == [*range(1, len(record.turns) + 1)]
+        if record.schema_version == RECORD_VERSION and in_order:
+            return record
+    hint = "run the trial again with skillup run --resume"
+    raise RunDirectoryError(f"{where} is damaged", hint=hint)
 
 
 def load_result(folder: Path, *, cases: bool = True) -> RunResult:

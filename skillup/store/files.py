@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import sqlite3
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,31 +25,55 @@ from skillup.schema.record import ON_DISK
 from skillup.workspace.disk import write_whole
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
+_FULL = "the disk is full: free some space, then go on with --resume"
 _HINTS = {
-    errno.ENOSPC: "the disk is full: free some space, then go on with --resume",
-    errno.EDQUOT: "your disk quota is used up: free some space, then go on with --resume",
-    errno.EFBIG: "files of that size are not allowed here: raise the limit, or use another --out",
-    errno.EACCES: _NOT_ALLOWED,
-    errno.EPERM: _NOT_ALLOWED,
-    errno.EROFS: "the file system is read-only: choose another --out",
-    errno.EMFILE: "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)",
-    errno.ENFILE: "the machine has too many open files: run fewer trials at once (-j)",
-    errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
+    "ENOSPC": _FULL,
+    "EDQUOT": "your disk quota is used up: free some space, then go on with --resume",
+    "EFBIG": "files of that size are not allowed here: raise the limit, or use another --out",
+    "EACCES": _NOT_ALLOWED,
+    "EPERM": _NOT_ALLOWED,
+    "EROFS": "the file system is read-only: choose another --out",
+    "EMFILE": "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)",
+    "ENFILE": "the machine has too many open files: run fewer trials at once (-j)",
+    "ENAMETOOLONG": "the path is too long for this file system: choose a shorter --out",
+    "SQLITE_FULL": _FULL,
+    # Of a quota SQLite says no more.
+    "SQLITE_IOERR": "see whether there is room on the disk, then go on with --resume",
+    "SQLITE_NOTADB": "start the run anew",
+    "SQLITE_CORRUPT": "start the run anew",
+    "SQLITE_CANTOPEN": "see that you may read and write there; `ulimit -n` limits open files",
+    "SQLITE_READONLY": _NOT_ALLOWED,
+    "SQLITE_BUSY": "another program has it open for writing: end that first",
 }
+"""By what the names of errors begin with."""
+_OF_THE_MACHINE = ("ENOSPC", "EDQUOT", "EFBIG", "SQLITE_FULL", "SQLITE_IOERR")
+REFUSALS = (OSError, sqlite3.Error, UnicodeDecodeError)
+"""What disk and SQLite raise; the last where a message of SQLite's quotes a damaged file."""
 
 
 @contextmanager
 def disk_errors(doing: str, path: Path) -> Iterator[None]:
-    """Raises RunDirectoryError in place of any OSError: ``cannot <doing> <path>: …``."""
+    """Raises RunDirectoryError in place of :data:`REFUSALS`: ``cannot <doing> <path>: …``."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = _HINTS.get(error.errno or 0)
-        refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
-        raise refused from error
+    except REFUSALS as error:
+        raise refusal(doing, path, error) from error
+
+
+def refusal(doing: str, path: Path, error: Exception) -> RunDirectoryError:
+    """What the disk or SQLite refused, as users read it."""
+    if isinstance(error, OSError):
+        name, reason = errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error)
+    else:
+        damaged = "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else ""
+        name, reason = getattr(error, "sqlite_errorname", damaged), str(error)
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        reason = "it is damaged, or no run of skillup"
+    hint = next((text for start, text in _HINTS.items() if name.startswith(start)), None)
+    refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
+    if name.startswith(_OF_THE_MACHINE):
+        refused.exit_code = ExitCode.ERROR  # no wrong use
+    return refused
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:

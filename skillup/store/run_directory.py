@@ -72,15 +72,13 @@ class RunDirectory(StoredRun):
         self._lock = lock
         self._scratch = Scratch(path / "scratch")
         self._attempts: dict[str, int] = {}
-        """Of trials that this process runs: the attempt that is under way."""
+        """Of trials that have not finished: the attempt that is under way."""
         self._last_attempt = 0
-        if database.writable:
-            self._last_attempt = database.value("SELECT max(id) FROM attempts") or 0
         self._has_result = (path / RESULT_FILE).exists()
         self._checkpoints: set[str] = set()
         """Jobs that may have one."""
         self._begun: set[str] = set()
-        """Jobs that an earlier start began."""
+        """Jobs of which there is any attempt."""
         self._file_lists: dict[str, tuple[object, bytes | None]] = {}
         """Of trials that this process runs: a list of files, and what it is stored by."""
         self._stored_lists: set[bytes] = set()
@@ -123,10 +121,14 @@ class RunDirectory(StoredRun):
         try:
             made = cls(path, Database(path / RUN_FILE, writable=True), lock, mask)
             made.database.check_unchanged()
-            sql = "SELECT job, checkpoint IS NOT NULL FROM attempts"
-            found = made.database.rows(sql)
-            made._begun = {job for job, _ in found}
-            made._checkpoints = {job for job, unfinished in found if unfinished}
+            sql = "SELECT id, job, state, checkpoint IS NOT NULL FROM attempts ORDER BY id"
+            for attempt, job, state, has_checkpoint in made.database.rows(sql):
+                made._last_attempt = attempt
+                made._begun.add(job)
+                if state == "begun":
+                    made._attempts[job] = attempt
+                if has_checkpoint:
+                    made._checkpoints.add(job)
             made.journal("run_reopened")
             return made
         except BaseException:
@@ -170,11 +172,8 @@ class RunDirectory(StoredRun):
 
     def journal(self, event: str, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``."""
-        self.journal_again({"time": utc_now(), "event": event, **fields})
-
-    def journal_again(self, event: Mapping[str, Any]) -> None:
-        """Adds an event of another run's, as it is."""
-        line = masked_json(event, self._mask)[0].decode()
+        entry = {"time": utc_now(), "event": event, **fields}
+        line = masked_json(entry, self._mask)[0].decode()
         self.database.execute("INSERT INTO events (json) VALUES (?)", line)
 
     # Trials, from their beginning to their record.
@@ -196,6 +195,7 @@ class RunDirectory(StoredRun):
     def _new_attempt(self, job_id: str) -> int:
         self._last_attempt += 1
         attempt = self._attempts[job_id] = self._last_attempt
+        self._begun.add(job_id)
         self.database.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", job_id)
         sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
         self.database.execute(sql, attempt, job_id)
@@ -203,18 +203,11 @@ class RunDirectory(StoredRun):
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
         """The place of an unfinished trial, to go on with it; None if its scratch is gone."""
-        scratch = self._scratch.existing(job_id)
-        attempt = self._unfinished(job_id)
+        scratch, attempt = self._scratch.existing(job_id), self._attempts.get(job_id)
         if scratch is None or attempt is None:
             return None
-        self._attempts[job_id] = attempt
         self.database.execute("DELETE FROM files WHERE attempt = ?", attempt)
         return self._place(attempt, scratch)
-
-    def _unfinished(self, job_id: str) -> int | None:
-        sql = "SELECT max(id) FROM attempts WHERE job = ? AND state = 'begun'"
-        found: int | None = self.database.value(sql, job_id)
-        return found
 
     def _place(self, attempt: int, scratch: Path) -> TrialPlace:
         streams = Streams(self.database, attempt)
@@ -266,7 +259,7 @@ class RunDirectory(StoredRun):
 
     def was_begun(self, job_id: str) -> bool:
         """Whether there is any attempt at the trial, of this or an earlier start."""
-        return job_id in self._begun or job_id in self._attempts
+        return job_id in self._begun
 
     def read_checkpoint(self, job_id: str) -> Checkpoint | None:
         if self.database.writable and job_id not in self._checkpoints:
@@ -289,8 +282,6 @@ class RunDirectory(StoredRun):
         """
         if state == "finished":
             self._set_result_aside()
-        elif state == "unused" and (unfinished := self._unfinished(job_id)) is not None:
-            self._attempts[job_id] = unfinished
         data, files, masked = made or self.stored_form(job_id, record)
         self._file_lists.pop(job_id, None)
         attempt = self._attempts.get(job_id) or self._new_attempt(job_id)

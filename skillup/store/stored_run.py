@@ -19,7 +19,7 @@ from skillup.schema.line import TrialLine
 from skillup.schema.record import CHECKPOINT_VERSION, Checkpoint, Record
 from skillup.store.contents import TURN_OF_STREAM, StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
-from skillup.store.documents import DamagedRecordError, load_result, parsed_record, with_files
+from skillup.store.documents import load_result, parsed_record, with_files
 from skillup.store.files import Mask, no_mask, unpack
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class StoredTrial:
     """For messages."""
 
     def record(self) -> Record:
-        """Raises DamagedRecordError."""
+        """Raises RunDirectoryError if it is damaged."""
         return parsed_record(self.record_json, self.where)
 
     def grade(self) -> Grade | None:
@@ -157,18 +157,21 @@ class StoredRun:
         if judgement is not None:
             grade = "(SELECT j.grade FROM judgements j WHERE j.name = ? AND j.attempt = id)"
             given = [judgement]
-        sql = (
-            f"SELECT job, id, record, initial_files, {grade} FROM attempts"  # noqa: S608 - ours
-            " JOIN jobs ON jobs.name = job WHERE state = 'finished'"
-        )
         if jobs is None:  # by their names first: SQLite sorts what it selects in temporary files
             order = "SELECT name FROM jobs ORDER BY planned = 0, planned, name"
             jobs = [name for (name,) in self.database.rows(order)]
-        sql += " AND job = ?"
-        found = (row for job in jobs for row in self.database.rows(sql, *given, job))
-        for name, attempt, record, files, graded in found:
+        for job in jobs:
+            where = "job = ? AND state = 'finished'"
+            yield from (found for _, found in self._attempts_where(where, *given, job, grade=grade))
+
+    def _attempts_where(
+        self, where: str, *given: str, grade: str = "grade"
+    ) -> Iterator[tuple[str, StoredTrial]]:
+        columns = f"state, job, id, record, initial_files, {grade}"
+        sql = f"SELECT {columns} FROM attempts WHERE {where}"  # noqa: S608 - ours
+        for state, job, attempt, record, files, graded in self.database.rows(sql, *given):
             whole = self._whole(record, files)
-            yield StoredTrial(name, attempt, whole, _json(graded), f"the record of {name}")
+            yield state, StoredTrial(job, attempt, whole, _json(graded), f"the record of {job}")
 
     def judgements(self) -> list[str]:
         """The names of those beside the run's grades."""
@@ -178,18 +181,14 @@ class StoredRun:
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished, or its record is damaged."""
         for found in self.finished([job_id]):
-            with suppress(DamagedRecordError):
+            with suppress(RunDirectoryError):
                 return found.record()
         return None
 
     def read_record(self, job_id: str) -> Record:
         """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""
         for found in self.finished([job_id]):
-            try:
-                return found.record()
-            except DamagedRecordError as error:
-                hint = "run the trial again with skillup run --resume"
-                raise RunDirectoryError(f"{error} is damaged", hint=hint) from None
+            return found.record()
         raise RunDirectoryError(f"{job_id} has no record in {self.path}")
 
     def read_grade(self, job_id: str) -> Grade | None:
@@ -198,19 +197,13 @@ class StoredRun:
 
     def all_attempts(self, job_id: str) -> Iterator[tuple[str, StoredTrial]]:
         """Every attempt at a trial with its state, in order."""
-        sql = (
-            "SELECT state, id, record, initial_files, grade FROM attempts WHERE job = ? ORDER BY id"
-        )
-        where = f"an attempt of {job_id}"
-        for state, attempt, record, files, grade in self.database.rows(sql, job_id):
-            whole = self._whole(record, files)
-            yield state, StoredTrial(job_id, attempt, whole, _json(grade), where)
+        return self._attempts_where("job = ? ORDER BY id", job_id)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
         """Those that did not count, in order; damaged ones are left out."""
         for state, found in self.all_attempts(job_id):
             if state in ("retried", "unused") and found.record_json:
-                with suppress(DamagedRecordError):
+                with suppress(RunDirectoryError):
                     yield found.record()
 
     def trial_files(self, job_id: str) -> dict[str, ReadFile]:

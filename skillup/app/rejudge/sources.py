@@ -21,7 +21,7 @@ from skillup.schema.record import FileState, Record
 from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory
-from skillup.store.documents import DamagedRecordError, load_result
+from skillup.store.documents import load_result
 from skillup.store.export import (
     INFO_FILE,
     RECORD_FILE,
@@ -151,10 +151,8 @@ def _noted(source: RecordSource, job: str) -> Iterator[None]:
     """Why a record cannot be read is noted."""
     try:
         yield
-    except DamagedRecordError:
-        source.damaged[job] = "its record is damaged"
     except RunDirectoryError as error:
-        source.damaged[job] = error.message
+        source.damaged[job] = error.message.replace(f"the record of {job}", "its record")
 
 
 # A run that `skillup export --format files` has written, or a part of it.

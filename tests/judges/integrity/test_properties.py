@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.checks.evaluate import evaluate
+from skillup.errors import RunDirectoryError
 from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record, TurnRecord, TurnStatus
-from skillup.store.documents import DamagedRecordError, parsed_record
+from skillup.store.documents import parsed_record
 from tests.judges.integrity.reference import (
     ERROR,
     MUTATIONS,
@@ -255,7 +256,7 @@ def test_a_damaged_record_is_refused_or_graded_and_makes_no_pass(seed: int) -> N
         text = text[: luck.randrange(len(text))] if luck.random() < 0.05 else text
         try:
             record = parsed_record(text.encode(), "a record")
-        except DamagedRecordError:
+        except RunDirectoryError:
             refused += 1
             continue
         status = graded_reference(record).status
