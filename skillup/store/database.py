@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -84,7 +84,8 @@ def copy_database(path: Path, copy: Path) -> None:
 
 
 class Database:
-    """One run's file, for reading, or by one process at a time for writing, too.
+    """One run's file, for reading, or as long as it is `writable` for writing, too, by one process
+    at a time, of which a thread commits.
 
     Safe for any number of threads. Whatever SQLite refuses is a RunDirectoryError: where a write
     fails, at the next call.
@@ -92,24 +93,33 @@ class Database:
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         """Opens the file. Raises RunDirectoryError."""
-        self.path = path
+        self.path, self.writable = path, writable
         self._lock = threading.Lock()
-        self._writer: _Writer | None = None
-        self._reader: sqlite3.Connection | None = None
-        with disk_errors("open", path):
+        self._failure: BaseException | None = None
+        self._room = threading.Condition()
+        """Has all that follows."""
+        self._closed = False
+        self._waiting: list[Statement] = []
+        self._waiting_bytes = 0
+        self._put = self._committed = 0
+        self._done: list[Callable[[], object]] = []
+        self._awaited, self._urgent = threading.Event(), threading.Event()
+        with disk_errors("open", path), ExitStack() as opened:
             if writable:
-                self._writer = _Writer(path)
-            try:
-                self._reader = _connect(path, "ro")
-                weakref.finalize(self, self._reader.close)  # for those who only read and go
-                _check_version(self._reader, path)
-            except BaseException:
-                self.close()
-                raise
-
-    @property
-    def writable(self) -> bool:
-        return self._writer is not None
+                self._connection = opened.enter_context(closing(_connect(path, "rw")))
+                # Readers would wait for a rollback journal's writer, but where there is no shared
+                # memory a write-ahead log would lose data.
+                mode = "DELETE" if file_system(path) in _NETWORK else "WAL"
+                self._connection.execute(f"PRAGMA journal_mode = {mode}")
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
+                self._seen = self._of_others()
+            self._reader = opened.enter_context(closing(_connect(path, "ro")))
+            opened.pop_all()
+        weakref.finalize(self, self._reader.close)  # for those who only read and go
+        if writable:
+            self._thread = threading.Thread(target=self._write, name="skillup-writer", daemon=True)
+            self._thread.start()
 
     def put(
         self, statement: Statement, size: int = 0, done: Callable[[], object] | None = None
@@ -118,7 +128,21 @@ class Database:
 
         `done` is called, in the thread, once it is committed or has failed.
         """
-        self._writing().put(statement, size, done)
+        if not self.writable:
+            raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
+        self._raise_failure()
+        with self._room:
+            if size:
+                self._room.wait_for(lambda: self._waiting_bytes < _MOST_WAITING_BYTES)
+            if self._closed:
+                raise RuntimeError(f"{self.path} is closed")
+            self._put += 1
+            self._waiting.append(statement)
+            self._waiting_bytes += size
+            if done is not None:
+                self._done.append(done)
+            if self._waiting_bytes > _MOST_WAITING_BYTES // 8:
+                self._hurry()
 
     def execute(self, sql: str, *parameters: Any, done: Callable[[], object] | None = None) -> None:
         """Like :meth:`put`, of one statement; what is :class:`Unpacked` is packed in the thread."""
@@ -134,37 +158,53 @@ class Database:
         """Waits until all that was put so far is on the disk."""
         import asyncio  # those who only read do without
 
-        writer, loop = self._writing(), asyncio.get_running_loop()
-        done = asyncio.Event()
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
             with suppress(RuntimeError):  # an event loop that is closed waits no more
                 loop.call_soon_threadsafe(done.set)
 
-        writer.notify(wake)
+        with self._room:
+            if self.writable and not self._closed:
+                self._done.append(wake)
+                self._awaited.set()
+            else:
+                done.set()
         await done.wait()
-        writer.raise_failure()
+        self._raise_failure()
 
     def sync(self) -> None:
         """Like :meth:`committed`, for those who may block."""
-        self._writing().sync()
+        with self._room:
+            put = self._put
+            self._hurry()
+            self._room.wait_for(lambda: self._committed >= put)
+        self._raise_failure()
+
+    def _hurry(self) -> None:
+        self._urgent.set()
+        self._awaited.set()
+
+    def _raise_failure(self) -> None:
+        if isinstance(self._failure, REFUSALS):
+            raise refusal("write", self.path, self._failure) from self._failure
+        if self._failure is not None:
+            raise self._failure
 
     def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """What a query finds; what was put before is committed first."""
-        if self._writer is not None and self._writer.is_busy():
+        if self._put > self._committed:
             self.sync()
         return self.committed_rows(sql, *parameters)
 
     def committed_rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """What a query finds, at once; what was put before may not be there yet."""
         with self._lock, disk_errors("read", self.path):
-            if self._reader is None:
-                raise RuntimeError(f"{self.path} is closed")
             return self._reader.execute(sql, parameters).fetchall()
 
     def each(self, sql: str, *parameters: Any, many: int = 100) -> Iterator[tuple[Any, ...]]:
         """Like :meth:`rows`, `many` at a time in memory, from a connection of its own."""
-        if self._writer is not None and self._writer.is_busy():
+        if self._put > self._committed:
             self.sync()
         with disk_errors("read", self.path), closing(_connect(self.path, "ro")) as connection:
             cursor = connection.execute(sql, parameters)
@@ -187,99 +227,15 @@ class Database:
 
         Raises RunDirectoryError if something could not be written.
         """
-        writer, self._writer = self._writer, None
-        if self._reader is not None:
-            with self._lock:  # a query that is under way would crash the process
-                self._reader.close()  # before: who closes last clears the log away
-        if writer is not None:
-            writer.close()
-
-    def _writing(self) -> _Writer:
-        if self._writer is None:
-            raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
-        return self._writer
-
-
-class _Writer:
-    """The connection that writes, and the thread that commits."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._failure: BaseException | None = None
-        self._room = threading.Condition()
-        """Has all that follows."""
-        self._closed = False
-        self._waiting: list[Statement] = []
-        self._waiting_bytes = 0
-        self._put = self._committed = 0
-        self._done: list[Callable[[], object]] = []
-        self._awaited, self._urgent = threading.Event(), threading.Event()
-        self._connection = _connect(path, "rw")
-        try:
-            _check_version(self._connection, path)
-            # Readers would wait for a rollback journal's writer, but where there is no shared
-            # memory a write-ahead log would lose data.
-            mode = "DELETE" if file_system(path) in _NETWORK else "WAL"
-            self._connection.execute(f"PRAGMA journal_mode = {mode}")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            self._seen = self._of_others()
-        except BaseException:
-            self._connection.close()
-            raise
-        self._thread = threading.Thread(target=self._run, name="skillup-writer", daemon=True)
-        self._thread.start()
-
-    def put(self, statement: Statement, size: int, done: Callable[[], object] | None) -> None:
-        self.raise_failure()
-        with self._room:
-            if size:
-                self._room.wait_for(lambda: self._waiting_bytes < _MOST_WAITING_BYTES)
-            if self._closed:
-                raise RuntimeError(f"{self._path} is closed")
-            self._put += 1
-            self._waiting.append(statement)
-            self._waiting_bytes += size
-            if done is not None:
-                self._done.append(done)
-            if self._waiting_bytes > _MOST_WAITING_BYTES // 8:
-                self._hurry()
-
-    def is_busy(self) -> bool:
-        """Whether something was put and is not committed yet."""
-        return self._put > self._committed
-
-    def notify(self, done: Callable[[], object]) -> None:
-        """Calls it, in the thread, when all that was put before is committed or has failed."""
-        with self._room:
-            if self._closed:
-                done()
-            else:
-                self._done.append(done)
-                self._awaited.set()
-
-    def sync(self) -> None:
-        done = threading.Event()
-        self.notify(done.set)
-        self._hurry()
-        done.wait()
-        self.raise_failure()
-
-    def _hurry(self) -> None:
-        self._urgent.set()
-        self._awaited.set()
-
-    def raise_failure(self) -> None:
-        if self._failure is not None:
-            if isinstance(self._failure, REFUSALS):
-                raise refusal("write", self._path, self._failure) from self._failure
-            raise self._failure
-
-    def close(self) -> None:
+        with self._lock:  # a query that is under way would crash the process
+            self._reader.close()  # before: who closes last clears the log away
+        if not self.writable:
+            return
         with self._room:
             self._closed = True  # nobody comes after it, and waits for ever
         self._hurry()
         self._thread.join()
+        self.writable = False
         with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
             self._connection.execute("PRAGMA busy_timeout = 1000")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -287,9 +243,10 @@ class _Writer:
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
-        self.raise_failure()
+        self._raise_failure()
 
-    def _run(self) -> None:
+    def _write(self) -> None:
+        """In the thread: commits what has come meanwhile, until the file is closed."""
         ended, last = False, 0.0
         while not ended:
             self._awaited.wait(_PAUSE_SECONDS)
@@ -301,7 +258,7 @@ class _Writer:
                 put, size, waiting = self._put, self._waiting_bytes, self._waiting
                 done, self._waiting, self._done = self._done, [], []
             if put > self._committed and self._failure is None:
-                self._write(waiting)
+                self._commit(waiting)
                 last = time.monotonic()
             with self._room:
                 self._committed = put
@@ -310,7 +267,7 @@ class _Writer:
             for call in done:
                 call()
 
-    def _write(self, statements: list[Statement]) -> None:
+    def _commit(self, statements: list[Statement]) -> None:
         """In one transaction. What fails takes all of it back; whoever comes next gets it."""
         execute = self._connection.execute
         try:
@@ -318,7 +275,7 @@ class _Writer:
             if self._of_others() != self._seen:
                 execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
                 execute("COMMIT")
-                raise _changed(self._path)
+                raise _changed(self.path)
             for statement in statements:
                 statement(self._connection)
             execute("COMMIT")
@@ -332,7 +289,7 @@ class _Writer:
         # Commits of this connection do not count: https://sqlite.org/pragma.html
         version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         try:
-            return version, self._path.stat().st_ino
+            return version, self.path.stat().st_ino
         except OSError:
             return version, 0
 
@@ -358,6 +315,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA cache_size = -256")  # KiB; what is read again is little
         connection.execute("SELECT count(*) FROM sqlite_master")
+        _check_version(connection, path)
     except BaseException as error:
         connection.close()
         if mode != "ro" or getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
