@@ -259,6 +259,11 @@ def root_with_engines(base: Path, suite: Path) -> Path:
     return here if profile_files(here) else workspace_root(suite)
 
 
+def profile_for(base: Path, environment: Mapping[str, str], name: str, suite: Path) -> Profile:
+    """The profile `name` there. Raises UsageError if there is none, InvalidFilesError."""
+    return load_profile(name, root_with_engines(base, suite), environment)
+
+
 def profiles_for(
     suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
 ) -> dict[str, list[Profile]]:
@@ -340,8 +345,7 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
         user = suite.suite.user_simulator
         with suppress(SkillupError):  # the cases that need it say what is wrong
             if user is not None and user.engine is not None:
-                root = root_with_engines(base, suite.root)
-                profiles.append(load_profile(user.engine, root, environment))
+                profiles.append(profile_for(base, environment, user.engine, suite.root))
     names = keys_of([*profiles, *models_of(suites, cases)])
     secrets = collect_secrets(environment, profiles, suites, cases)
     secrets = secrets.sparing(names_of_run(plan, base))

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ from skillup.app.planning import (
     RunRequest,
     names_of_run,
     parse_vars,
-    root_with_engines,
+    profile_for,
     secrets_of_plan,
     warn_of_spared,
     what_ran,
@@ -33,7 +34,6 @@ from skillup.executors.run import Run, RunObserver, RunOptions
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.load.discover import find_suites, workspace_root
 from skillup.load.model import all_checks
-from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -84,11 +84,11 @@ class RunSession:
         self.retried = RetryErrors()  # The trials that met an error and run again
         self._judge: JudgeRouter | None = None
         self._started, self._taken_before = time.monotonic(), 0
-        environment = dict(os.environ)
-        self.secrets = secrets_of_plan(plan, request.base, environment)
+        self._environment = dict(os.environ)
+        self.secrets = secrets_of_plan(plan, request.base, self._environment)
         warn_of_spared(self.secrets, warn)
-        _warn_of_few_trials(request, plan, environment, warn)
-        self._cluster = cluster_for(request, plan, environment)
+        _warn_of_few_trials(request, plan, self._environment, warn)
+        self._cluster = cluster_for(request, plan, self._environment)
         if resume is not None:
             self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
             self._taken_before = milliseconds_of_starts(self.directory.events())
@@ -107,24 +107,19 @@ class RunSession:
             if retry_errors:
                 self.retried = trials_to_retry(plan, self.directory)
                 take_back(self.retried, self.directory)
-            self.options = self._options(
-                request.parallel or parallel, environment, warn, keep=keep, own_process=own_process
+            self.options = replace(
+                self._options(warn),
+                parallel=request.parallel or parallel,
+                keep_scratch=keep,
+                own_process=own_process,
             )
         except BaseException:
             self.directory.close()
             raise
 
-    def _options(
-        self,
-        parallel: int,
-        environment: Mapping[str, str],
-        warn: Callable[[str], None],
-        *,
-        keep: bool,
-        own_process: bool,
-    ) -> RunOptions:
+    def _options(self, warn: Callable[[str], None]) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
-        request, secrets = self.request, self.secrets
+        request, secrets, environment = self.request, self.secrets, self._environment
         stopping = StopPolicy(
             warn,
             max_fail=request.max_fail,
@@ -151,7 +146,6 @@ class RunSession:
             run_id=self.run_id,
             environment=environment,
             secrets=secrets,
-            parallel=parallel,
             stopping=stopping,
             deciding=EarlyStopping(self.plan.jobs, self.directory.run_info()) if decided else None,
             rate_limiter=rate_limiter,
@@ -159,8 +153,6 @@ class RunSession:
             last_judged=self._last_judged(),
             seed=request.seed,
             keep_traffic=request.keep_traffic,
-            keep_scratch=keep,
-            own_process=own_process,
             judge_again=frozenset(self.retried.judged),
             reader=self._judge,
             simulators=simulators,
@@ -207,9 +199,8 @@ class RunSession:
         """Find out and keep what the run uses, unless an earlier start has."""
         if not self._noted:
             suites = {job.suite.path: job.suite for job in self.plan.jobs}
-            base, environment = self.request.base, self.options.environment
             try:
-                used = await provenance(suites.values(), base, environment)
+                used = await provenance(suites.values(), self.request.base, self._environment)
             except Exception:  # noqa: BLE001 - nothing of it is worth a run
                 used = {}
             self.directory.write_used(used)
@@ -239,11 +230,11 @@ class RunSession:
             stop = Stop(kind="interrupted", message="interrupted by a signal")
         deciding, missing = options.deciding, [j for j in self.plan.jobs if j.id not in self.lines]
         not_needed = [job.id for job in missing if deciding is not None and not deciding.needs(job)]
-        ended = [job.id for job in self.plan.jobs if job.id in self.lines]
+        ended = {job.id: self.lines[job.id] for job in self.plan.jobs if job.id in self.lines}
         result = build_result(
             options.run_id,
             info["started_at"],
-            StoredGrades(self.directory, ended, [self.lines[job] for job in ended]),
+            StoredGrades(self.directory, ended),
             [job.id for job in missing if jobs is None or job.id in jobs],
             self._taken_before + round((time.monotonic() - self._started) * 1000),
             stop,
@@ -428,8 +419,7 @@ def router_of(
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def profile(name: str, root: Path) -> Profile:
-        known = of_plan.get((root, name))
-        return known or load_profile(name, root_with_engines(base, root), environment)
+        return of_plan.get((root, name)) or profile_for(base, environment, name, root)
 
     models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
     place = lambda case: found.get(id(case.assertions))  # noqa: E731
@@ -442,7 +432,4 @@ def simulators_of(
     """Players for the suites of a run; profiles are those of the workspace of `base`."""
     from skillup.simulator import SimulatorFactory
 
-    def profile(name: str, root: Path) -> Profile:
-        return load_profile(name, root_with_engines(base, root), environment)
-
-    return SimulatorFactory(models, profile, secrets)
+    return SimulatorFactory(models, partial(profile_for, base, environment), secrets)

@@ -227,7 +227,7 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
         ended = [job for job in info["jobs"] if merged.finished_record(job) is not None]
         graded = ((job, merged.read_grade(job)) for job in ended)
         lines = {job: line_of(grade) for job, grade in graded if grade is not None}
-        grades = StoredGrades(merged, list(lines), list(lines.values()))
+        grades = StoredGrades(merged, lines)
         without = [job for job in info["jobs"] if job not in lines]
         stop = next((r.stopped for r in results if r.stopped is not None), None)
         saved = {job for r in results for job in r.not_needed if job not in lines}

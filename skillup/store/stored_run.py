@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -252,9 +252,9 @@ class StoredRun:
 class StoredGrades(Sequence[Grade]):
     """The grades of a run that this process writes, or has closed: each is read when needed."""
 
-    def __init__(self, run: StoredRun, jobs: Sequence[str], lines: Sequence[TrialLine]) -> None:
-        """Of `jobs`, of which `lines` says what is known without reading."""
-        self._jobs, self.lines = jobs, lines
+    def __init__(self, run: StoredRun, lines: Mapping[str, TrialLine]) -> None:
+        """`lines`, by job: what is known without reading."""
+        self._jobs, self.lines = list(lines), list(lines.values())
         self._run, self._again = run, False
 
     def __len__(self) -> int:

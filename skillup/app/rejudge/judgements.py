@@ -58,10 +58,9 @@ def promote(target: str, name: str) -> int:
             lines[found.job_id] = line_of(grade)
         run.promote(name)
         run.sync()
-        grades = StoredGrades(run, list(lines), list(lines.values()))
         saved = old.not_needed
         rest = saved, old.summary.duration_ms, None, saved, old.warnings
-        result = build_result(old.run_id, old.started_at, grades, *rest)
+        result = build_result(old.run_id, old.started_at, StoredGrades(run, lines), *rest)
         result = with_analysis(result, run.run_info())
         run.write_result(result)
         index_finished_run(run.path, result, Path(), None)

@@ -22,7 +22,7 @@ from skillup.app.planning import (
     collect_secrets,
     keys_of,
     models_of,
-    root_with_engines,
+    profile_for,
     with_judge_models,
 )
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
@@ -40,7 +40,6 @@ from skillup.judges.rejudge import (
 )
 from skillup.load.discover import find_suites, suite_root
 from skillup.load.model import LoadedCase, LoadedSuite
-from skillup.load.profiles import load_profile
 from skillup.plan import Selection
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.rejudging import RejudgeCounts
@@ -327,7 +326,7 @@ def secrets_of(source: RecordSource, edited: Sequence[Edited] | None) -> Secrets
     profiles = []
     for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
         with suppress(SkillupError):  # of another workspace; runs keep no values of keys
-            profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
+            profiles.append(profile_for(Path(), os.environ, name, Path()))
     cases = list({id(one.like): one.like for _, one in edited or ()}.values())
     secrets = collect_secrets(os.environ, profiles, suites, cases, names)
     # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
@@ -421,5 +420,4 @@ def _profile(source: RecordSource, name: str, _: Path) -> Profile:
             return Profile.model_validate(recorded[name])
     if source.kind == "input" and name == INPUT_PROFILE:
         raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
-    here = Path.cwd()
-    return load_profile(name, root_with_engines(here, here), os.environ)
+    return profile_for(Path(), os.environ, name, Path())
