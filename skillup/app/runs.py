@@ -203,7 +203,7 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
         "run_id": new_run_id(),
         "started_at": min(str(info["started_at"]) for info in infos),
         "request": {**infos[0]["request"], "shard": None},
-        "jobs": _planned_jobs(infos[0]),
+        "jobs": list(_facts(infos[0])["planned"]),
         "references": {case: r for i in infos for case, r in (i.get("references") or {}).items()},
         "merged": [info["run_id"] for info in infos],
     }
@@ -224,36 +224,27 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
                     merged.write_stored("unused" if state == "begun" else state, found)
         ended_shards = [shard for shard in shards if (shard.path / RESULT_FILE).exists()]
         results = [shard.read_result(cases=False) for shard in ended_shards]
-        ended = [job for job in info["jobs"] if merged.finished_record(job) is not None]
+        ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
         graded = ((job, merged.read_grade(job)) for job in ended)
         lines = {job: line_of(grade) for job, grade in graded if grade is not None}
-        grades = StoredGrades(merged, lines)
         without = [job for job in info["jobs"] if job not in lines]
         stop = next((r.stopped for r in results if r.stopped is not None), None)
         saved = {job for r in results for job in r.not_needed if job not in lines}
         warnings = dict.fromkeys(text for r in results for text in r.warnings)
         took = milliseconds_of_starts(merged.events())
         about = info["run_id"], info["started_at"]
-        result = build_result(*about, grades, without, took, stop, saved, warnings)
+        stored = StoredGrades(merged, lines)
+        result = build_result(*about, stored, without, took, stop, saved, warnings)
         result = with_analysis(result, info)
         merged.write_result(result)
     return result
 
 
-def _planned_jobs(info: Mapping[str, Any]) -> list[str]:
-    """All jobs of the plan of which a run may be a part."""
-    return list(info.get("planned") or info["jobs"])
-
-
 def _check_same_plan(
     first: Path, info: Mapping[str, Any], other: Path, about: Mapping[str, Any]
 ) -> None:
-    def gates(info: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: about.get("gates") for name, about in (info.get("suites") or {}).items()}
-
-    differ = [name for name in _SAME if info.get(name) != about.get(name)]
-    differ += ["planned"] if _planned_jobs(info) != _planned_jobs(about) else []
-    differ += ["gates"] if gates(info) != gates(about) else []
+    here, there = _facts(info), _facts(about)
+    differ = [name for name in here if here[name] != there[name]]
     known = info.get("references") or {}
     for case, references in (about.get("references") or {}).items():
         if known.get(case, references) != references:
@@ -262,6 +253,13 @@ def _check_same_plan(
         what = f"{other} is no part of the run of which {first} is one: they differ in "
         hint = "merge what `skillup run --shard` made of the same files with the same options"
         raise UsageError(f"{what}{', '.join(differ)}", hint=hint)
+
+
+def _facts(info: Mapping[str, Any]) -> dict[str, Any]:
+    """What all shards of a run have in common."""
+    gates = {name: about.get("gates") for name, about in (info.get("suites") or {}).items()}
+    planned = info.get("planned") or info["jobs"]
+    return {**{name: info.get(name) for name in _SAME}, "planned": planned, "gates": gates}
 
 
 # Old runs.
