@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache, partial
@@ -95,33 +95,27 @@ def run(
     """
     given = locals()
     if dry_run:
-        return _forecast(given, resume, index, as_json=as_json)
+        return _forecast(given)
     with _remote_run(out, resume) as remote:
         if remote is not None and keep_workspaces:
             hint = "choose a directory with --out"
             raise UsageError("--keep-workspaces needs a run directory on this machine", hint=hint)
         earlier = str(remote.path) if remote is not None and resume is not None else resume
-        request, path = _request_of(given, earlier, out, retry_errors=retry_errors)
-        options = {"keep": keep_workspaces, "retry_errors": retry_errors}
-        shown = {"quiet": quiet, "verbose": verbose, "as_json": as_json}
-        place = Path(out) if out is not None else None
-        return _run_and_show(request, path, place, remote, index, **options, **shown)
+        return _run_and_show(given, *_request_of(given, earlier), remote)
 
 
-def _forecast(
-    given: Mapping[str, Any], resume: str | None, index: str | None, *, as_json: bool
-) -> int:
+def _forecast(given: Mapping[str, Any]) -> int:
     """Say what the run would come to, and start nothing."""
-    if resume is not None:
+    if given["resume"] is not None:
         raise UsageError("--dry-run is for new runs", hint="leave out --resume")
     from skillup.app.forecast import forecast, past_runs
     from skillup.app.planning import plan_of
 
-    request, _ = _request_of(given, None, None, retry_errors=False)
+    request, _ = _request_of({**given, "retry_errors": False}, None)
     plan, parallel = plan_of(request)
-    past = past_runs(plan.jobs[0].suite.root, request.base, index)
+    past = past_runs(plan.jobs[0].suite.root, request.base, given["index"])
     found = forecast(plan.jobs, past, request.parallel or parallel)
-    sys.stdout.write(found.as_json() if as_json else found.as_text())
+    sys.stdout.write(found.as_json() if given["as_json"] else found.as_text())
     return ExitCode.PASSED
 
 
@@ -135,9 +129,7 @@ def _remote_run(out: str | None, resume: str | None) -> RemoteRun | nullcontext[
     return RemoteRun(url, resume=resume is not None)
 
 
-def _request_of(
-    given: Mapping[str, Any], resume: str | None, out: str | None, *, retry_errors: bool
-) -> tuple[RunRequest, Path | None]:
+def _request_of(given: Mapping[str, Any], resume: str | None) -> tuple[RunRequest, Path | None]:
     """What is to run, of the options by their names, and the earlier run that it continues."""
     from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, default_paths
     from skillup.reports.formats import parse_formats
@@ -151,8 +143,8 @@ def _request_of(
         from skillup.app.runs import run_path
 
         earlier = run_path(resume)
-        return requested_again(earlier, RunRequest(**asked), out), earlier
-    if retry_errors:
+        return requested_again(earlier, RunRequest(**asked), given["out"]), earlier
+    if given["retry_errors"]:
         hint = "name it: --resume RUN; to retry within a run, there is retry_policy in the suite"
         what = "--retry-errors runs trials of an earlier run again, and no run was named"
         raise UsageError(what, hint=hint)
@@ -171,70 +163,59 @@ def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
     return LiveReporter
 
 
-def _stderr() -> tuple[Callable[[], Console], Callable[[str, str | None], None]]:
-    """The console, made when it is first asked for, and what prints a line in a style there."""
+@cache
+def _console() -> Console:
+    """That of stderr, made when it is first asked for."""
+    from skillup.reports.terminal.layout import make_console
 
-    @cache
-    def console() -> Console:
-        from skillup.reports.terminal.layout import make_console
+    return make_console()
 
-        return make_console()
 
-    def say(text: str, style: str | None) -> None:
-        console().print(plain(text), style=style, soft_wrap=True, markup=False)
+def _say(text: str, style: str | None = None) -> None:
+    _console().print(plain(text), style=style, soft_wrap=True, markup=False)
 
-    return console, say
+
+def _warn(text: str) -> None:
+    _say(f"warning: {text}", "yellow")
 
 
 def _run_and_show(
-    request: RunRequest,
-    earlier: Path | None,
-    out: Path | None,
-    remote: RemoteRun | None,
-    index: str | None,
-    *,
-    retry_errors: bool,
-    keep: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    given: Mapping[str, Any], request: RunRequest, earlier: Path | None, remote: RemoteRun | None
 ) -> int:
     """Open, run, conclude, show; the exit code."""
     from skillup.app.interruption import resume_command, retry_lines, run_stoppable
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
 
-    console, say = _stderr()
-
-    def warn(text: str) -> None:
-        say(f"warning: {text}", "yellow")
-
+    out, index, as_json, verbose = (given[k] for k in ("out", "index", "as_json", "verbose"))
+    keep, retry_errors = given["keep_workspaces"], given["retry_errors"]
+    quiet = given["quiet"] or as_json
     check_executor(request, keep=keep)
     plan, parallel = plan_of(request)
     with RunSession(
         request,
         plan,
         parallel=parallel,
-        path=out if remote is None else remote.path,
+        path=remote.path if remote is not None else Path(out) if out is not None else None,
         resume=earlier,
         retry_errors=retry_errors,
         keep=keep,
         own_process=True,
         index=index,
-        warn=warn,
+        warn=_warn,
     ) as session:
         for line in retry_lines(session.retried) if retry_errors else ():
-            say(line, None)
+            _say(line)
         if remote is not None:
-            remote.begin(warn)
+            remote.begin(_warn)
         directory, url = session.directory, remote.url if remote is not None else None
-        if not quiet and not as_json:
-            say(directory.run_info().get("ran", ""), None)
+        if not quiet:
+            _say(directory.run_info().get("ran", ""))
         command = resume_command(url or directory.path, request, index)
-        with _reporter_type(quiet=quiet or as_json)(
+        with _reporter_type(quiet=quiet)(
             plan,
-            console,
-            quiet=quiet or as_json,
+            _console,
+            quiet=quiet,
             verbose=verbose,
             mask=session.secrets.mask,
             finished=directory.finished_jobs() if earlier is not None else (),
@@ -254,13 +235,13 @@ def _run_and_show(
     if as_json:
         sys.stdout.writelines(result_json(result, session.secrets.mask))
     else:
-        print_result(result, path, console(), quiet=quiet, verbose=verbose)
-    print_ending(result, command, console())
+        print_result(result, path, _console(), quiet=quiet, verbose=verbose)
+    print_ending(result, command, _console())
     if errors := worth_retrying(session.lines.values()):
         met = f"{count(errors, 'trial')} met an error"
-        say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
-    if not quiet and not as_json:
-        print_look([f"{path}/{file.name}" for file in written], quote(path), console())
+        _say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
+    if not quiet:
+        print_look([f"{path}/{file.name}" for file in written], quote(path), _console())
     if trouble is not None:
         report(trouble)
     if interrupted:
