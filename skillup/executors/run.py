@@ -366,7 +366,7 @@ class Run:
             job=job,
             engine=engine,
             streams=place.streams,
-            keep_artifact=place.files.keep,
+            keep_artifact=place.keep_artifact,
             blobs=self.directory.blobs,
             scratch=place.scratch,
             environment=options.environment,

@@ -145,18 +145,14 @@ class Streams:
             self._database.execute(sql, self._attempt, other._attempt)
 
 
-class Artifacts:
-    """The files of the workspace that one attempt collects."""
-
-    def __init__(self, database: Database, attempt: int, blobs: BlobStore) -> None:
-        self._database, self._attempt, self._blobs = database, attempt, blobs
-
-    def keep(self, path: str, content: bytes) -> None:
-        """Keeps a file, masked, in place of an older one of this path."""
-        # What in it is no text becomes a backslash, x and two digits.
-        name = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-        about = self._attempt, name, bytes.fromhex(self._blobs.put(content))
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", *about)
+def keep_artifact(
+    database: Database, blobs: BlobStore, attempt: int, path: str, content: bytes
+) -> None:
+    """Keeps a file of the workspace, masked, in place of an older one of this path."""
+    # What in it is no text becomes a backslash, x and two digits.
+    name = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    about = attempt, name, bytes.fromhex(blobs.put(content))
+    database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", *about)
 
 
 class StoredAnswers:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -22,7 +23,7 @@ from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, utc_now
-from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
+from skillup.store.contents import Streams, keep_artifact, stream_of, whole_blob
 from skillup.store.database import Database, Statement, Unpacked, create
 from skillup.store.documents import MANY_FILES, json_of_files, result_json
 from skillup.store.files import (
@@ -51,7 +52,8 @@ class TrialPlace:
 
     streams: Streams
     """Of its engine."""
-    files: Artifacts
+    keep_artifact: Callable[[str, bytes], None]
+    """A file of the workspace that the trial collects, by its path."""
     scratch: Path
     """For workspace and home; a real path, removed when the trial has finished."""
 
@@ -210,8 +212,8 @@ class RunDirectory(StoredRun):
         return self._place(attempt, scratch)
 
     def _place(self, attempt: int, scratch: Path) -> TrialPlace:
-        streams = Streams(self.database, attempt)
-        return TrialPlace(streams, Artifacts(self.database, attempt, self.blobs), scratch)
+        keep = partial(keep_artifact, self.database, self.blobs, attempt)
+        return TrialPlace(Streams(self.database, attempt), keep, scratch)
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""

@@ -219,8 +219,8 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     (runs / "notes").mkdir()
     with RunDirectory.create(runs / "odd", {"run_id": "odd", "jobs": [ODD]}) as run:
         place = run.begin_trial(ODD)
-        place.files.keep("out/50% <b>.html", b"<script>alert(1)</script>")
-        place.files.keep("../../secret", b"its own")
+        place.keep_artifact("out/50% <b>.html", b"<script>alert(1)</script>")
+        place.keep_artifact("../../secret", b"its own")
         run.write_record(ODD, a_record())
         run.remove_scratch(ODD)
     (project.root / ".skillup/secret").write_text("s")

@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
         stream = place.streams.open("turn-01.stdout.jsonl")
         stream.write(b"one\n")
         stream.close()
-        place.files.keep("out/a.txt", b"artifact")
+        place.keep_artifact("out/a.txt", b"artifact")
         made.write_record(JOB, a_record())
         made.write_grade(JOB, a_grade())
         made.write_record(LONG, a_record())

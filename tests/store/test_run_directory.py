@@ -44,8 +44,8 @@ def test_what_was_written_comes_back_and_the_layout_is_as_documented(run: RunDir
     with_output = place.streams.open("turn-01.stdout.jsonl")
     with_output.write(b"one\n")
     with_output.close()
-    place.files.keep("out/a.txt", b"of sk-1")
-    place.files.keep("out/b\udcff.txt", b"of an odd name")
+    place.keep_artifact("out/a.txt", b"of sk-1")
+    place.keep_artifact("out/b\udcff.txt", b"of an odd name")
     sha = run.blobs.put(b"content")
     run.write_record(JOB, a_record(response="Grüße"))
     run.write_grade(JOB, a_grade(reason="first"))
@@ -181,7 +181,7 @@ def test_a_record_of_another_version_or_with_turns_out_of_order_is_damaged(
 def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirectory) -> None:
     first = run.begin_trial(JOB)
     first.streams.open("turn-01.stdout.jsonl").write(b"old")
-    first.files.keep("a.txt", b"old")
+    first.keep_artifact("a.txt", b"old")
     (first.scratch / "workspace").mkdir()
     second = run.begin_trial(JOB)
     assert second.scratch == first.scratch
@@ -254,7 +254,7 @@ def test_a_content_that_was_damaged_can_be_put_again(run: RunDirectory) -> None:
 def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "run", {"key": "sk-1"}, mask=mask) as run:
         place = run.begin_trial(JOB)
-        place.files.keep("a.txt", b"sk-1")
+        place.keep_artifact("a.txt", b"sk-1")
         stored = run.write_record(JOB, a_record(response="sk-1"))
         run.write_grade(JOB, a_grade(reason="sk-1"))
         run.journal("note", text="sk-1")

@@ -190,12 +190,12 @@ def test_a_content_is_stored_once_however_many_threads_have_it_and_what_is_not_k
 ) -> None:
     contents = [bytes([number]) * 100_000 for number in range(10)]
 
-    files = run.begin_trial("a").files
+    keep = run.begin_trial("a").keep_artifact
 
     def put_all(_: int) -> None:
         for content in contents:
             assert run.blobs.get(run.blobs.put(content)) == content
-            files.keep("name", content)
+            keep("name", content)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(put_all, range(8)))

@@ -371,11 +371,9 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
         secrets = hidden.also_of(environment, keys)
         if anew:
             answers = AnswerCache()
-        elif source.run is not None:
-            later = source.run.path / ANSWERS_FOLDER
-            answers = AnswerCache(AnswerFolder(later, secrets.mask, source.run.answers))
-        elif source.exported is not None:
-            answers = AnswerCache(AnswerFolder(source.exported / ANSWERS_FOLDER, secrets.mask))
+        elif source.folder is not None:
+            older = source.run.answers if source.run is not None else None
+            answers = AnswerCache(AnswerFolder(source.folder / ANSWERS_FOLDER, secrets.mask, older))
         else:
             answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
         answers.preview = preview

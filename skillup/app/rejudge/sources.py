@@ -61,7 +61,7 @@ class RecordSource:
     kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
     run: RunDirectory | None = None  # The run that the records belong to, if it is there
-    exported: Path | None = None  # The folder that this run was exported to
+    folder: Path | None = None  # That of this run, or of its export; later answers are kept there
     info: Mapping[str, Any] = field(default_factory=dict)  # What the run knows of itself
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
@@ -129,7 +129,7 @@ def _run(path: Path) -> RecordSource:
 
 def _know(source: RecordSource, info: Mapping[str, Any], folder: Path) -> None:
     """What the run in `folder`, or its export, says of itself and of its end."""
-    source.info = info
+    source.info, source.folder = info, folder
     with suppress(RunDirectoryError):  # one that was killed has not said what it left out
         result = load_result(folder, cases=False)
         source.not_needed, source.stopped = frozenset(result.not_needed), result.stopped
@@ -164,7 +164,7 @@ def _exported(path: Path) -> RecordSource | None:
     here = here if here.is_dir() else here.parent
     for folder in (here, *here.parents):
         if (folder / INFO_FILE).is_file() and (folder / TRIALS_FOLDER).is_dir():
-            source = RecordSource(path, "run", _read_exported, exported=folder)
+            source = RecordSource(path, "run", _read_exported)
             _know(source, load_info(folder), folder)
             if (here / RECORD_FILE).is_file():
                 source.kind, source.planned = "record", frozenset()
@@ -177,14 +177,14 @@ def _read_exported(
     source: RecordSource, *_: object, only: Path | None = None
 ) -> Iterator[RecordSubject]:
     """As :func:`_read_run`, of all trials or `only` that in this folder."""
-    assert source.exported is not None
+    assert source.folder is not None
     order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
-    trials = exported_trials(source.exported)
+    trials = exported_trials(source.folder)
     for job, place in sorted(trials, key=lambda trial: order.get(trial[0], len(order))):
         if only in (None, place.resolve()):
             with _noted(source, job):
                 found = exported_trial(job, place)
-                content = partial(exported_content, source.exported)
+                content = partial(exported_content, source.folder)
                 yield RecordSubject(job, found.record(), content, found.grade)
 
 
