@@ -1,4 +1,4 @@
-"""Runs that are there: named by users, shown trial by trial, and merged of shards."""
+"""Runs that are there: named by users, shown trial by trial, merged, promoted and removed."""
 
 from __future__ import annotations
 
@@ -260,6 +260,46 @@ def _facts(info: Mapping[str, Any]) -> dict[str, Any]:
     gates = {name: about.get("gates") for name, about in (info.get("suites") or {}).items()}
     planned = info.get("planned") or info["jobs"]
     return {**{name: info.get(name) for name in _SAME}, "planned": planned, "gates": gates}
+
+
+# A judgement beside the grades of a run, made its own grades.
+
+
+def promote(target: str, name: str) -> int:
+    """Make the judgement the run's grades, in the run, its result and the index; how many.
+
+    Raises UsageError where it does not fit the run as a whole, RunDirectoryError.
+    """
+    from skillup.app.run_session import index_finished_run  # not needed to show a run
+
+    if is_url(target):
+        what = f"--promote {name}: {target} is a URL, and what is changed here is a copy of it"
+        raise UsageError(what, hint="promote it where the run is written, and upload that")
+    with RunDirectory.open(run_path(target), writable=True) as run:
+        check_judgement(run, name)
+        old = run.read_result(cases=False) if (run.path / RESULT_FILE).exists() else None
+        if old is None or not old.finished:
+            hint = "finish it with skillup run --resume"
+            raise UsageError(f"--promote {name}: the run is not finished", hint=hint)
+        lines = {}
+        for found in run.finished(judgement=name):
+            grade = found.grade()
+            if grade is None:
+                what = f"--promote {name}: it has no grade of {found.job_id}"
+                raise UsageError(what, hint="write one of all trials, without -k and --tag")
+            if grade.error is not None and grade.error.get("kind") == "judge":
+                what = f"--promote {name}: its judge failed on {found.job_id}"
+                raise UsageError(what, hint="judge again, with another --write")
+            lines[found.job_id] = line_of(grade)
+        run.promote(name)
+        run.sync()
+        saved = old.not_needed
+        rest = saved, old.summary.duration_ms, None, saved, old.warnings
+        result = build_result(old.run_id, old.started_at, StoredGrades(run, lines), *rest)
+        result = with_analysis(result, run.run_info())
+        run.write_result(result)
+        index_finished_run(run.path, result, Path(), None)
+    return len(lines)
 
 
 # Old runs.

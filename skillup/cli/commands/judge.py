@@ -74,7 +74,7 @@ def judge(
         what = "comparing, --watch, --show-prompt, --estimate, --write, --promote: give one"
         raise UsageError(what, hint="--write is for a run that is here")
     if promote is not None:
-        from skillup.app.rejudge.judgements import promote as promote_judgement
+        from skillup.app.runs import promote as promote_judgement
 
         trials = count(promote_judgement(target, promote), "trial")
         say(f"{promote} is the grades of {trials}: skillup report {target}")
@@ -95,7 +95,7 @@ def judge(
         check_judgement(source.run, since)
         source.since = since
     if show_prompt or estimate:
-        from skillup.app.rejudge.preview import estimate_cost, show_questions
+        from skillup.app.rejudge.command import estimate_cost, show_questions
 
         return (estimate_cost if estimate else show_questions)(request)
     if prefer is not None:
