@@ -17,7 +17,7 @@ VERBS = {
     "view": "reports.view",
     "compare": "history.compare",
     "trends": "history.trends",
-    "bisect": "bisect.bisect",
+    "bisect": "history.bisect",
     "baseline": "history.baseline",
     "runs": "history.runs",
     "validate": "suites.validate",
