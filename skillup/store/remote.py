@@ -180,7 +180,7 @@ class RemoteRun:
         self.url = self._folder.url
         self.path = self._folder.place / _WORK / self._folder.name
         self._sent: object = None
-        self._begun = self._uploaded = False
+        self._uploaded = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._warn: Callable[[str], None] = lambda _: None
@@ -216,10 +216,10 @@ class RemoteRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        broken = self._begun and kind is not None and not self._uploaded
+        broken = self._thread is not None and kind is not None and not self._uploaded
         if broken and (trouble := self.end()) is not None:
             self._warn(f"{trouble.message}; {trouble.hint}")
-        unused = not (self._begun or self._kept or is_being_written(self.path))
+        unused = not (self._thread or self._kept or is_being_written(self.path))
         if unused or self._uploaded:
             shutil.rmtree(self.path.parent, ignore_errors=True)
 
@@ -229,7 +229,7 @@ class RemoteRun:
         What goes wrong there is told to `warn`. Raises StoreTroubleError, RunDirectoryError.
         """
         self.upload()
-        self._begun, self._warn = True, warn
+        self._warn = warn
         self._thread = threading.Thread(
             target=self._checkpoints, name="skillup-upload", daemon=True
         )

@@ -220,13 +220,10 @@ class Rejudging:
         if not self.request.selection.takes(record.case_id, tags, record.branch_of):
             return None
         if self.edited is None:
-            own = self._case_in(subject)
-            if own is None:
+            if (own := self._case_in(subject)) is None:
                 return None
             return RegradeItem(record, subject.read_file, self._read_by(own))
-        edited = self._edited_for(record)
-        if edited is None and self.source.kind != "run":
-            edited = only
+        edited = self._edited_for(record) or (only if self.source.kind != "run" else None)
         if edited is None:
             self.counts.left_out += 1
             return None
