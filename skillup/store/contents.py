@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -116,19 +115,15 @@ class Streams:
         """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to
         ``turn-02.refused-1.stdout.jsonl``, with the first number that is free.
         """
-        attempt = self._attempt
-
-        def rename(connection: sqlite3.Connection) -> None:
-            sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
-            names = {name for (name,) in connection.execute(sql, (attempt,))}
-            for ending in ("stdout.jsonl", "stderr.txt", "http.jsonl"):
-                name, number = f"{self._folder}{stem}.{ending}", 1
-                while (new := f"{self._folder}{stem}.{as_what}-{number}.{ending}") in names:
-                    number += 1
-                update = "UPDATE streams SET name = ? WHERE attempt = ? AND name = ?"
-                connection.execute(update, (new, attempt, name))
-
-        self._database.put(rename)
+        aside = f"{self._folder}{stem}.{as_what}-"
+        sql = (
+            "UPDATE streams SET name = ?2 || (SELECT count(DISTINCT name) + 1 FROM streams"
+            " WHERE attempt = ?1 AND name GLOB ?2 || '*.stdout.jsonl') || substr(name, ?3)"
+            " WHERE attempt = ?1 AND name IN (?4, ?5, ?6)"
+        )
+        whole = f"{self._folder}{stem}"
+        names = (f"{whole}.{ending}" for ending in ("stdout.jsonl", "stderr.txt", "http.jsonl"))
+        self._database.execute(sql, self._attempt, aside, len(whole) + 1, *names)
 
     def remove_from(self, turn: int) -> None:
         """Removes all streams of `turn` and later ones, which a process was ended in."""

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -21,11 +22,11 @@ import anyio.to_thread
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
+from skillup.schema.base import Model
 from skillup.schema.grade import Grade
-from skillup.schema.record import Checkpoint, Record, utc_now
+from skillup.schema.record import Checkpoint, FileState, Record, utc_now
 from skillup.store.contents import Streams, keep_artifact, stream_of, whole_blob
 from skillup.store.database import Database, Statement, Unpacked, create
-from skillup.store.documents import MANY_FILES, json_of_files, result_json
 from skillup.store.files import (
     Mask,
     disk_errors,
@@ -33,6 +34,7 @@ from skillup.store.files import (
     masked_json,
     no_mask,
     pack,
+    result_json,
     to_json,
     write_atomic,
 )
@@ -43,6 +45,9 @@ from skillup.store.stored_run import ORIGINAL, StoredRun, StoredTrial
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
+_MANY_FILES = 100
+"""Longer lists of what was there before turn 1 are stored once, and not in each record."""
+_FILES_AT_ONCE = 500
 _ASIDE = "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ? AND state = 'begun'"
 
 
@@ -231,9 +236,9 @@ class RunDirectory(StoredRun):
         is_record = isinstance(value, Record)
         record = value if isinstance(value, Record) else value.record
         files, key = record.initial_files or {}, None
-        if len(files) > MANY_FILES:
+        if len(files) > _MANY_FILES:
             known, key = self._file_lists.get(job_id, (None, None))
-            if known is not files and (listed := json_of_files(files, self._mask)) is not None:
+            if known is not files and (listed := _json_of_files(files, self._mask)) is not None:
                 key = hashlib.sha256(listed).digest()
                 if key not in self._stored_lists:
                     sql = "INSERT OR IGNORE INTO file_lists VALUES (?, ?)"
@@ -451,3 +456,22 @@ def _write_info(run_info: Mapping[str, Any], mask: Mask) -> Statement:
         connection.executemany(sql, ((job, n) for n, job in enumerate(jobs, start=1)))
 
     return write
+
+
+class _Files(Model):
+    files: dict[str, FileState]
+
+
+def _json_of_files(files: Mapping[str, FileState], mask: Mask) -> bytes | None:
+    """As in a record; None: there is a secret in it.
+
+    Piece by piece: while one is made, no other thread of this process goes on.
+    """
+    pieces: list[bytes] = []
+    items = iter(files.items())
+    while piece := dict(islice(items, _FILES_AT_ONCE)):
+        text, masked = masked_json(_Files(files=piece), mask)
+        if masked:
+            return None
+        pieces.append(text.removeprefix(b'{"files":{')[:-2])
+    return b"{" + b",".join(pieces) + b"}"

@@ -16,16 +16,17 @@ from skillup.frozen import frozen
 from skillup.redaction.secrets import masking_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
-from skillup.schema.record import CHECKPOINT_VERSION, Checkpoint, Record
+from skillup.schema.record import CHECKPOINT_VERSION, RECORD_VERSION, Checkpoint, Record
 from skillup.store.contents import TURN_OF_STREAM, StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
-from skillup.store.documents import load_result, parsed_record, with_files
-from skillup.store.files import Mask, no_mask, unpack
+from skillup.store.files import Mask, disk_errors, no_mask, open_regular, read_regular, unpack
+from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
 ORIGINAL = "original"  # The judgement that holds the grades of the run itself, once replaced
+_BEFORE_FILES = f'"schema_version":"{RECORD_VERSION}"'.encode()
 ReadFile = Callable[[], Iterator[bytes]]
 """The content of a file, part by part. Raises ValueError for a damaged one."""
 
@@ -109,7 +110,8 @@ class StoredRun:
             return text
         sql = "SELECT json FROM file_lists WHERE sha256 = ?"
         listed = _json(self.database.committed_rows(sql, files)[0][0])
-        return with_files(text, listed) if listed else b""
+        beside = _BEFORE_FILES + b',"initial_files":' + (listed or b"")
+        return text.replace(_BEFORE_FILES, beside, 1) if listed else b""
 
     def finished_jobs(self) -> set[str]:
         """The jobs that have a record."""
@@ -278,3 +280,43 @@ def _json(data: bytes | None) -> bytes | None:
         return unpack(data) if data is not None else None
     except ValueError:
         return b""
+
+
+def parsed_record(data: bytes, where: str) -> Record:
+    """The record in `data`, which is called `where` in messages. Raises RunDirectoryError for one
+    that was cut short or is none of this version.
+    """
+    with suppress(ValidationError):
+        record = Record.model_validate_json(data)
+        # Turns find their checks by their numbers: with others, checks would be lost or swapped.
+        in_order = [turn.turn_number for turn in record.turns] == [*range(1, len(record.turns) + 1)]
+        if record.schema_version == RECORD_VERSION and in_order:
+            return record
+    hint = "run the trial again with skillup run --resume"
+    raise RunDirectoryError(f"{where} is damaged", hint=hint)
+
+
+def load_result(folder: Path, *, cases: bool = True) -> RunResult:
+    """``result.json`` in `folder`; where it is as we write it, without its cases if nobody needs
+    them. Raises RunDirectoryError if there is none, or a damaged one.
+    """
+    path = folder / RESULT_FILE
+    try:
+        with disk_errors("read", path):
+            from skillup.schema.grade import RunResult
+
+            data = read_regular(path) if cases else b"".join(_lines_without_cases(path))
+            return RunResult.model_validate_json(data)
+    except ValidationError:
+        hint = "`skillup run --resume` writes it anew, from the trials' grades"
+        raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+
+def _lines_without_cases(path: Path) -> Iterator[bytes]:
+    inside = False
+    with open_regular(path) as file:
+        for line in file:
+            inside = inside and not line.startswith(b"  ]")
+            if not inside:
+                yield line
+            inside = inside or line == b'  "cases": [\n'

@@ -21,7 +21,7 @@ from skillup.errors import RunDirectoryError
 from skillup.history.runs import read_run
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
-from skillup.store.documents import parsed_record
+from skillup.store.stored_run import parsed_record
 from tests.support.records import file_states
 from tests.support.stored import a_checkpoint, a_grade, a_record, a_result, change
 

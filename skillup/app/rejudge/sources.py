@@ -21,7 +21,6 @@ from skillup.schema.record import FileState, Record
 from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory
-from skillup.store.documents import load_result
 from skillup.store.export import (
     INFO_FILE,
     RECORD_FILE,
@@ -33,6 +32,7 @@ from skillup.store.export import (
 )
 from skillup.store.places import RESULT_FILE, RUN_FILE
 from skillup.store.remote import is_url
+from skillup.store.stored_run import load_result
 from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]

@@ -189,8 +189,7 @@ def merge(
     from skillup.app.runs import merge_runs, run_path
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.reports.result import exit_code
-    from skillup.store.documents import result_json
-    from skillup.store.files import no_mask
+    from skillup.store.files import no_mask, result_json
     from skillup.store.remote import RemoteRun, is_url
 
     formats = parse_formats(report or ())

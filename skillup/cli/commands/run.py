@@ -229,7 +229,7 @@ def _run_and_show(
     from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.reports.terminal.run import print_ending, print_look, print_result
-    from skillup.store.documents import result_json
+    from skillup.store.files import result_json
 
     path = url or shown_path(directory.path)
     if as_json:

@@ -19,7 +19,7 @@ from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record, TurnRecord, TurnStatus
-from skillup.store.documents import parsed_record
+from skillup.store.stored_run import parsed_record
 from tests.judges.integrity.reference import (
     ERROR,
     MUTATIONS,
