@@ -173,7 +173,7 @@ def compare_judges(
     columns = _columns(request, against)
     judging = Rejudging(request, compared=bool(against))
     texts: Texts = {}  # The label file's jobs alone: of a long run they are much
-    labelled = {label.job for label in labels}
+    labelled, trials = {label.job for label in labels}, 0
 
     def add(column: JudgeColumn, job: str, found: Grade) -> None:
         grade = masked(found, judging.secrets)
@@ -181,7 +181,23 @@ def compare_judges(
         if labelled & {job, job.rsplit("/", 3)[0]}:
             texts.update(texts_of(job, grade))
 
-    trials = _fill(judging, columns, add)
+    def asked() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
+        nonlocal trials
+        for subject, item in judging.items():
+            trials += 1
+            # What judges took during the run is not theirs.
+            anew = replace(item, record=item.record.model_copy(update={"judging": None}))
+            for column in columns:
+                known = subject.grade() if column.name in (RECORDED, request.source.since) else None
+                if known is not None:
+                    add(column, subject.job_id, known)
+                    continue
+                model = column.model
+                case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
+                yield (column, subject.job_id), replace(anew, case=case)
+
+    for (column, job), grade in judging.graded(asked()):
+        add(column, job, grade)
     if not trials and not judging.counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
     scores = {c.name: against_labels(c.verdicts, labels, texts) for c in columns if labels}
@@ -210,34 +226,6 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
         hint = "give --against a second time"
         raise UsageError("there is no recorded grade to compare with", hint=hint)
     return [JudgeColumn(request.source.since or RECORDED), *others]
-
-
-def _fill(
-    judging: Rejudging,
-    columns: Sequence[JudgeColumn],
-    add: Callable[[JudgeColumn, str, Grade], None],
-) -> int:
-    """Every column judges every record; the number of records."""
-    trials = 0
-
-    def items() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
-        nonlocal trials
-        for subject, item in judging.items():
-            trials += 1
-            # What judges took during the run is not theirs.
-            anew = replace(item, record=item.record.model_copy(update={"judging": None}))
-            for column in columns:
-                known = subject.grade() if column.name in (RECORDED, judging.source.since) else None
-                if known is not None:
-                    add(column, subject.job_id, known)
-                    continue
-                model = column.model
-                case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
-                yield (column, subject.job_id), replace(anew, case=case)
-
-    for (column, job_id), grade in judging.graded(items()):
-        add(column, job_id, grade)
-    return trials
 
 
 # What would be asked: `--show-prompt` and `--estimate`. Nobody is.
