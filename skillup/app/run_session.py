@@ -74,7 +74,7 @@ class RunSession:
         keep: bool = False,
         own_process: bool = False,
         about: Mapping[str, Any] | None = None,  # Of the run itself
-        index: str | None = None,  # Of the past runs that the order goes by, where it matters
+        index: str | None = None,  # Of past runs, among which this one will be
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """A new run at `path` (default: in the workspace), or the one to `resume`."""
@@ -245,17 +245,15 @@ class RunSession:
         self.directory.write_result(result)
         return result
 
-    def publish(
-        self, result: RunResult, index: str | None = None, url: str | None = None
-    ) -> list[Path]:
+    def publish(self, result: RunResult, url: str | None = None) -> list[Path]:
         """Write the reports that the request or a suite asks for, and index the run: the files."""
         from skillup.reports.formats import write_reports
 
         suites = {job.suite.path: job.suite.suite for job in self.plan.jobs}
         formats = [*self.request.reports, *(f for s in suites.values() for f in s.report.formats)]
         path, mask = self.directory.path, self.secrets.mask
-        written = write_reports(result, formats, path, mask, index=index)
-        index_finished_run(path, result, self.request.base, index, url)
+        written = write_reports(result, formats, path, mask, index=self._index)
+        index_finished_run(path, result, self.request.base, self._index, url)
         return list(written)
 
 

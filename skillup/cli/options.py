@@ -16,6 +16,11 @@ def option(default: Any, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(default, *names, help=text, **more)
 
 
+def verbs(text: str) -> typer.Typer:
+    """More verbs below one, with `text` as its help."""
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+
+
 def parse_seconds(given: str) -> float:
     """``"45m"`` → 2700.0; a bare number is seconds. Raises UsageError for anything else."""
     text = given.strip().lower()

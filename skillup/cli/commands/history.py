@@ -219,11 +219,7 @@ def _find(name: str, index: str | None) -> tuple[RunOutcomes, str, Path]:
 RUN: Any = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP)
 BRANCH = option(None, "For this branch. Default: that of the run, or the one here.")
 LABEL = option(None, "For runs with this label, in place of a branch.", metavar="TEXT")
-baseline = typer.Typer(
-    help="What runs are compared with: a pinned run, and what was accepted.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+baseline = o.verbs("What runs are compared with: a pinned run, and what was accepted.")
 
 
 def _scope(branch: str | None, label: str | None, default: str) -> str:
@@ -315,9 +311,7 @@ def accept_cases(
 
 # The runs themselves.
 
-runs = typer.Typer(
-    help="Past runs: list, label and remove them.", no_args_is_help=True, rich_markup_mode=None
-)
+runs = o.verbs("Past runs: list, label and remove them.")
 
 
 @runs.command("list")

@@ -223,7 +223,7 @@ def _run_and_show(
             interrupted = run_stoppable(partial(session.run, reporter), reporter.stopping, command)
         result = session.conclude(interrupted=interrupted)
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
-        written = session.publish(result, index, url)
+        written = session.publish(result, url)
     trouble = remote.end() if remote is not None else None
     # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying

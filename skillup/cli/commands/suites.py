@@ -206,11 +206,7 @@ def _conformance(names: Sequence[str], as_json: bool) -> int:
 SESSION: Any = typer.Argument(
     ..., help="An id, the beginning of one, or a file.", metavar="SESSION"
 )
-session = typer.Typer(
-    help="The agents' own sessions: which are here, and what was said in them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+session = o.verbs("The agents' own sessions: which are here, and what was said in them.")
 
 
 @session.command("list")
