@@ -19,7 +19,7 @@ from skillup.engines.cli_runner import CliEngine
 from skillup.engines.session_files import json_line, rewriting, rows_of
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, HistoryItem, ToolCall, TurnError
-from skillup.workspace.disk import refuse_full_disk, write_whole
+from skillup.workspace.disk import leads_out, open_at_once, refuse_full_disk, write_whole
 
 Row = dict[str, Any]
 
@@ -137,7 +137,7 @@ class WritingCliEngine(CliEngine):
     async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
         def write() -> EngineTurn:
             source_home, home = self.engine_home(parent), self.engine_home(child)
-            source = self.session_file(source_home, session)
+            source = self.session_rows(parent, source_home, session)
             if source is None:
                 raise UnwritableError("session_lost", f"it has no file in {source_home}")
             self.check_forkable(session, next(rows_of(source), {}))
@@ -162,14 +162,17 @@ class WritingCliEngine(CliEngine):
                 return line if is_signed else rewritten(line)
 
             files = {source: file}
+            root = source_home if parent.profile.isolation == "shared" else parent.home
             folders = {source.with_suffix(""): file.with_suffix("")}
             for name in self.session_folders:
                 folders[source_home / name / session] = home / name / child.session_id
             for folder, copy in folders.items():
-                inner = (path for path in folder.rglob("*") if path.is_file())
+                # A copy of what a link leads to would show the child what its box hides.
+                found = () if leads_out(folder, root) else folder.rglob("*")
+                inner = (path for path in found if path.is_file() and not path.is_symlink())
                 files |= {path: copy / path.relative_to(folder) for path in inner}
             for path, copy in files.items():
-                with path.open("rb") as lines:
+                with open_at_once(path) as lines:
                     _write_whole(copy, map(moved, lines))
             taken = self.fingerprint(file, child.session_id)
             return EngineTurn(child.session_id, fingerprint=taken)

@@ -20,7 +20,7 @@ from skillup.engines.events import as_dict, words
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
-from skillup.workspace.disk import ensure_directory, write_whole
+from skillup.workspace.disk import ensure_directory, leads_out, open_at_once, write_whole
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -103,6 +103,7 @@ def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:
 _RENEWED_BEFORE_SECONDS = 360.0
 _LOCK_PAUSE_SECONDS = 0.1
 _PRIVATE = 0o600  # For the owner only
+_LONGEST_LOGIN = 1 << 20  # Bytes; the agent may have made it another file, or a pipe
 
 
 @frozen
@@ -131,7 +132,7 @@ def login_secrets(login: Path | None) -> dict[str, str]:
     if login is None:
         return {}
     try:
-        texts = json_texts(login.read_text("utf-8").strip())
+        texts = json_texts(_read(login).decode().strip())
     except (OSError, ValueError):
         return {}
     return {f"{login.name}.{number}": text for number, text in enumerate(texts)}
@@ -152,7 +153,11 @@ async def renewed_once(
     if home is None or theirs is None:
         yield lambda _: None
         return
-    login = _SharedLogin(home, theirs.resolve(), home.of(env) / theirs.name, trial.secrets)
+    own = home.of(env) / theirs.name
+    if trial.profile.isolation != "shared" and leads_out(own, trial.home):
+        yield lambda _: None  # the agent has made it another file: nothing is written there
+        return
+    login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
     try:
         if not await login.is_fresh(turn_seconds):
             await login.lock()
@@ -238,6 +243,7 @@ class _SharedLogin:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_at_once(path) as file:
+            return file.read(_LONGEST_LOGIN) or b""
     except OSError:
         return b""

@@ -15,6 +15,7 @@ from skillup.engines.environment import EngineHome, login_secrets
 from skillup.engines.session_files import SessionReader
 from skillup.errors import UsageError, near_miss
 from skillup.schema.profile import Profile
+from skillup.workspace.disk import leads_out
 
 
 def get_engine(name: str) -> Engine:
@@ -59,5 +60,7 @@ def remove_logins(trial_home: Path) -> None:
     for engine in _engines():
         home = engine.spec.home
         if home is not None and (login := home.login_in(trial_home)) is not None:
+            if leads_out(login.parent, trial_home):
+                continue  # Not the trial's: its agent has made a link
             with suppress(OSError):
                 login.unlink()

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from skillup.engines.events import Transcript, read_event
 from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem
+from skillup.workspace.disk import open_at_once
 
 _SHOWN = 16  # Characters of a digest: enough to tell two apart
 
@@ -32,7 +33,7 @@ def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     before = f"it held {size} bytes after the turn before (sha256 {sha256[:_SHOWN]}…)"
     if path is None or not path.is_file():
         return f"its file is gone: {before}"
-    with path.open("rb") as file:
+    with open_at_once(path) as file:
         data = file.read(size)
     digest = hashlib.sha256(data).hexdigest()
     if digest == sha256:
@@ -58,7 +59,7 @@ class SessionLine(NamedTuple):
 
 def lines_of(path: Path, limit: int | None = None, *, start: int = 0) -> Iterator[SessionLine]:
     """Those that end within `limit` bytes from the byte `start`. Raises OSError."""
-    with path.open("rb") as file:
+    with open_at_once(path) as file:
         file.seek(start)
         number = 0
         while data := file.readline(-1 if limit is None else limit):
@@ -86,7 +87,7 @@ def fingerprint_of(
     if file is None or not os.path.isfile(file):  # noqa: PTH113 - done for every turn
         return None
     digest, size, messages = hashlib.sha256(), 0, 0
-    with file.open("rb") as lines:
+    with open_at_once(file) as lines:
         for line in lines:
             digest.update(line)
             size += len(line)

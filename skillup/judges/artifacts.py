@@ -32,7 +32,7 @@ from skillup.schema.record import (
     TurnRecord,
 )
 from skillup.trial.history import as_turns
-from skillup.workspace.disk import list_tree, path_problem
+from skillup.workspace.disk import list_tree, path_problem, stays_inside
 from skillup.workspace.snapshot import file_diffs, printable
 
 Files = Mapping[str, FileState]
@@ -211,6 +211,11 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> dict[str, l
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         target.chmod(0o755 if state.executable else 0o644)
+    for path in [path for path, state in files.items() if state.link is not None]:
+        # One may lead out by way of another.
+        if path not in lacks[LED_OUT] and not stays_inside(destination, path):
+            lacks[LED_OUT].append(path)
+            (destination / path).unlink()
     return lacks
 
 

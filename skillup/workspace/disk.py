@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import anyio.to_thread
 
@@ -44,6 +44,16 @@ def stays_inside(root: Path, link: str) -> bool:
     leaves = on_its_way.split("/")[0] in ("", "..")
     real = os.path.realpath(root / link)
     return not leaves and Path(real).is_relative_to(os.path.realpath(root))
+
+
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether a path below ``root`` is another place by a link, which an agent may have made."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def open_at_once(path: Path) -> BinaryIO:
+    """A file to read, as an agent left it: of a FIFO there is nothing, and nobody waits for it."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
 EntryKind = Literal["file", "link", "directory", "special"]

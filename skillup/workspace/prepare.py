@@ -314,7 +314,10 @@ def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
     if not exclude.resolve().is_relative_to(workspace):  # a setup command made it a link
         return
     exclude.parent.mkdir(exist_ok=True)
-    with exclude.open("a", encoding="utf-8", errors="surrogateescape") as file:
+    with open(
+        exclude, "a", encoding="utf-8", errors="surrogateescape",
+        opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK),  # or it became a FIFO
+    ) as file:  # fmt: skip
         for path in (directory for skill in skills for directory in skill.directories):
             file.write("\n{}\n".format(re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/")))
 

@@ -205,7 +205,7 @@ class _FileReader:
     def __init__(
         self, root: Path, blobs: BlobStore, previous: Snapshot, limits: SnapshotLimits
     ) -> None:
-        self.root = root
+        self.root = Path(os.path.realpath(root))
         self.blobs = blobs
         self.previous = previous
         self.limits = limits
@@ -244,6 +244,9 @@ class _FileReader:
             self.notes.append(f"{path} could not be read: {error.strerror}")
             return unhashed
         with os.fdopen(descriptor, "rb") as file:
+            if not self._is_inside(descriptor):
+                self.notes.append(f"{path} was moved while it was read")
+                return unhashed
             if keep:
                 content = file.read(limits.kept_file)  # it may have grown since
                 sha, size = self.blobs.put(content), len(content)
@@ -251,6 +254,13 @@ class _FileReader:
                 sha = hashlib.file_digest(file, "sha256").hexdigest()
                 size = file.tell()
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
+
+    def _is_inside(self, descriptor: int) -> bool:
+        """A live agent's programs may exchange a directory on the way for a link meanwhile."""
+        try:
+            return Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(self.root)
+        except OSError:  # no /proc, as on macOS
+            return True
 
 
 _CONTEXT_LINES = 3

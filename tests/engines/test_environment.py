@@ -112,6 +112,11 @@ def test_tokens_of_a_login_file_are_secrets_and_are_removed_with_it(tmp_path: Pa
     remove_logins(tmp_path / "trial")
     kept = [path.name for path in (tmp_path / "trial").rglob("*") if path.is_file()]
     assert kept == ["config.toml"]
+    make_tree(tmp_path / "user", logins)
+    (tmp_path / "trial/home/.claude").rmdir()
+    (tmp_path / "trial/home/.claude").symlink_to(tmp_path / "user/home/.claude")
+    remove_logins(tmp_path / "trial")
+    assert (tmp_path / "user/home/.claude/.credentials.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -289,7 +294,7 @@ def test_a_turn_that_cannot_begin_leaves_the_login_to_others(tmp_path: Path) -> 
     due = time.time()
     file = tmp_path / "user" / ".claude" / ".credentials.json"
     write_login(file, claude_login("first", due + 60))
-    own = write_login(tmp_path / "own" / file.name, claude_login("first", due + 60))
+    own = write_login(trial.home / "own" / file.name, claude_login("first", due + 60))
     env = {"CLAUDE_CONFIG_DIR": str(own.parent)}
 
     async def fail() -> None:

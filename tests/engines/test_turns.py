@@ -22,8 +22,8 @@ CODEX_END = '{"type": "turn.completed", "usage": {}}'
 CODEX_ROLLOUT = """
 import json, os, pathlib, sys
 print(json.dumps({"type": "thread.started", "thread_id": "SESSION"}))
-sessions = pathlib.Path(os.environ["CODEX_HOME"], "sessions")
-sessions.mkdir(exist_ok=True)
+sessions = pathlib.Path(os.environ["CODEX_HOME"], "sessions/2026/01/02")
+sessions.mkdir(parents=True, exist_ok=True)
 with (sessions / "rollout-x-SESSION.jsonl").open("a") as file:
     file.write('{"type": "event_msg", "payload": {"type": "user_message"}}\\n')
 item = {"id": "item_0", "type": "agent_message", "text": "Done."}
@@ -85,6 +85,30 @@ def test_an_end_without_an_answer_is_an_error_of_its_kind(
     patience = 2 if kind == "timeout" else 60
     outcome = agent(tmp_path, program, engine).say("hello", timeout_seconds=patience)
     assert error_kind(outcome) == kind
+
+
+REPLACED = {
+    "a link out": "shutil.copy(name, '/dev/shm/x-SESSION'); os.remove(name); "
+    "os.symlink('/dev/shm/x-SESSION', name)",
+    "a pipe": "os.remove(name); os.mkfifo(name)",
+    "a file without end": "os.truncate(name, 1 << 42)",
+    "a link to everything": "shutil.rmtree(sessions); os.symlink('/', sessions)",
+}
+
+
+@pytest.mark.parametrize("what", REPLACED)
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_what_an_agent_puts_in_place_of_its_session_is_not_read(
+    tmp_path: Path, engine: str, what: str
+) -> None:
+    """It ran in a box; who reads does not, and would wait for ever, or read all of the disk."""
+    program = f"{PROGRAMS[engine]}\nfile.close(); name = file.name\nimport shutil\n"
+    conversation = agent(tmp_path, program + REPLACED[what], engine)
+    try:
+        kind = error_kind(conversation.say("hello")) or error_kind(conversation.say("and then?"))
+        assert kind == ("session_lost" if engine == "claude_code" else "session_mismatch")
+    finally:
+        Path(f"/dev/shm/x-{conversation.trial.session_id}").unlink(missing_ok=True)
 
 
 @pytest.mark.slow

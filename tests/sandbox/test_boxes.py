@@ -181,6 +181,27 @@ def test_a_suite_of_a_strangers_does_nothing_outside(project: Project) -> None:
     assert mine.read_text() == "mine\n"
 
 
+def test_a_fork_copies_nothing_that_links_of_its_agents_lead_to(project: Project) -> None:
+    """From the suite, or any directory, into the home of the child, which reads it there."""
+    project.write({"cases/secret/key": "the answer"})
+    take = "cd ~/../scripted-agent/sessions && for f in *.jsonl; do ln -s SECRET ${f%.jsonl}; done"
+    take = take.replace("SECRET", str(project.root / "cases/secret"))
+    case = {
+        "input": {"turns": ["a", {"content": "b", "branches": [
+            {"name": name, "turns": ["c"]} for name in "de"
+        ]}]},
+        "scripted": {"replies": [
+            {"turn": 1, "say": "yes"},
+            {"turn": 2, "steps": [{"run": take}], "say": "yes"},
+            {"turn": 3, "steps": [{"run": "cat ~/../*/*/*/*"}], "say": "{{output}}"},
+        ]},
+        "assertions": [{"contains": "No such file"}],
+    }  # fmt: skip
+    suite(project, BOX, json.dumps(case))
+    result = project.run_json("cases", env={"SKILLUP_TRUST": "1"})
+    assert [(c["status"], c["error"]) for c in result["cases"]] == [("PASS", None)] * 2
+
+
 LIMITS = {
     "file_mb: 1": "head -c 2000000 /dev/zero > big",
     "open_files: 16": "python3 -c 'x = [open(\"/dev/null\") for _ in range(20)]'",

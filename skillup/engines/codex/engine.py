@@ -59,6 +59,9 @@ _OPENAI_KEY = "OPENAI_API_KEY"
 _URL = "https://api.openai.com/v1"
 
 
+_DAY = "[0-9]*/[0-9]*/[0-9]*"  # And no deeper: `sessions` may have become a link to anywhere
+
+
 def _login_expiry(login: dict[str, Any]) -> float | None:
     """By the access token itself, a JWT."""
     tokens = as_dict(login.get("tokens"))
@@ -181,11 +184,11 @@ class Codex(WritingCliEngine):
         )
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        pattern = f"rollout-*-{glob.escape(session_id)}.jsonl"
-        return min((engine_home / "sessions").rglob(pattern), default=None)
+        pattern = f"{_DAY}/rollout-*-{glob.escape(session_id)}.jsonl"
+        return min((engine_home / "sessions").glob(pattern), default=None)
 
     def session_files(self, engine_home: Path) -> Collection[Path]:
-        return set((engine_home / "sessions").rglob("rollout-*.jsonl"))
+        return set((engine_home / "sessions").glob(f"{_DAY}/rollout-*.jsonl"))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Of threads of both formats."""

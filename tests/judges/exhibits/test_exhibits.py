@@ -53,6 +53,17 @@ def test_a_path_out_of_the_workspace_is_never_written(tmp_path: Path, path: str)
         copy_of(file_states({path: "x"}), read_file, tmp_path / "copy")
 
 
+def test_no_link_leads_out_by_way_of_another(tmp_path: Path) -> None:
+    """A script would compare the answer key with itself."""
+    (tmp_path / "key").write_text("answer")
+    up = {"a/b/up": _link("../.."), "key": _link("a/b/up/../key"), "same": _link("a/b/up/x")}
+    lacks = copy_of({**up, **file_states({"x": "x"})}, read_file, tmp_path / "copy")
+
+    assert lacks[LED_OUT] == ["key"]
+    assert not os.path.lexists(tmp_path / "copy/key")
+    assert (tmp_path / "copy/same").read_text() == "x"
+
+
 def test_no_file_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     files = {"d": _link("../outside"), **file_states({"d/x": "x"})}
