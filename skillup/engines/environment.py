@@ -150,12 +150,10 @@ async def renewed_once(
     secrets of the turn: they and those of the run learn the new login.
     """
     theirs = home.login_of(trial.environment) if home is not None else None
-    if home is None or theirs is None:
+    own = home.of(env) / theirs.name if home is not None and theirs is not None else Path()
+    replaced = trial.profile.isolation != "shared" and leads_out(own, trial.home)  # by the agent
+    if home is None or theirs is None or replaced:
         yield lambda _: None
-        return
-    own = home.of(env) / theirs.name
-    if trial.profile.isolation != "shared" and leads_out(own, trial.home):
-        yield lambda _: None  # the agent has made it another file: nothing is written there
         return
     login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
     try:

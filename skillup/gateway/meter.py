@@ -161,11 +161,7 @@ class Route:
         self._streams, self._mask = streams, mask
         self._stream: Any = None  # Of this turn; None: bodies are not kept
         self._keys: dict[str, str] = {}
-        self.url = self.url_at(port)
-
-    def url_at(self, port: int) -> str:
-        """Where the agent's CLI finds its model: at the gateway, or a forwarder to its socket."""
-        return f"http://127.0.0.1:{port}/{self.token}"
+        self.url = f"http://127.0.0.1:{port}/{self.token}"  # Where the agent finds its model
 
     @property
     def proxy_url(self) -> str:
@@ -188,11 +184,20 @@ class Route:
         made = hashlib.blake2b(key.encode(errors="surrogatepass"), key=_SALT, digest_size=16)
         return self._keys.setdefault(key, f"skillup-{made.hexdigest()}")
 
-    def with_keys(self, value: bytes) -> bytes:
-        """A header's value, or a path, with keys in place of what stands for them."""
+    def with_keys(self, value: bytes, before: bytes = b"") -> bytes:
+        """A header's value, or a path, with keys in place of what stands for them after `before`.
+
+        Nowhere else in a path: servers that do not know it say so, and repeat it.
+        """
         for key, placeholder in self._keys.items():
-            value = value.replace(placeholder.encode(), key.encode())
+            value = value.replace(before + placeholder.encode(), before + key.encode())
         return value
+
+    def without_keys(self, part: bytes) -> bytes:
+        """A part of an answer, as long as it was: a server may repeat what it was asked."""
+        for key in self._keys:
+            part = part.replace(key.encode(), b"*" * len(key.encode()))
+        return part
 
     def begin(self, stem: str, prompts: Sequence[str]) -> None:
         """A turn begins; `prompts`: all messages of the conversation, its own last."""

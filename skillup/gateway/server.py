@@ -79,7 +79,7 @@ class Gateway:
             return await self._connect(connection, request)
         token, _, path = request.target.decode("latin-1").lstrip("/").partition("/")
         route, given = self._routes.get(token), dict(request.headers)
-        if route is None or not route.is_open:
+        if route is None or not route.is_open or ".." in unquote(path):
             return await connection.refuse(404, "skillup: no trial has this address")
         if b"upgrade" in given:  # The CLI then asks by plain requests
             return await connection.refuse(426, "skillup: no WebSockets here")
@@ -99,7 +99,8 @@ class Gateway:
                     await anext(body(), None)
                 asked = self._pool(route.upstream).stream(
                     request.method,
-                    route.upstream.encode() + route.with_keys(exchange.path.encode("latin-1")),
+                    route.upstream.encode()
+                    + route.with_keys(exchange.path.encode("latin-1"), b"key="),
                     headers=[
                         (n, route.with_keys(v)) for n, v in request.headers if n not in _HOP_BY_HOP
                     ],
@@ -112,7 +113,7 @@ class Gateway:
                     await connection.send(h11.Response(status_code=answer.status, headers=left))
                     async for part in answer.aiter_stream():
                         exchange.answered(part)
-                        await connection.send(h11.Data(data=part))
+                        await connection.send(h11.Data(data=route.without_keys(part)))
                     exchange.answered_all()  # Before the agent knows that it has ended
                     await connection.send(h11.EndOfMessage())
                 group.cancel_scope.cancel()
@@ -139,8 +140,11 @@ class Gateway:
             await connection.refuse(403, f"skillup: {target} is not in allowed_egress")
             return
         async with await anyio.connect_tcp(host, int(port)) as far:
-            address = ip_address(far.extra(SocketAttribute.remote_address)[0])  # noqa: S610
-            if (address.is_loopback or address.is_link_local) and host not in _OWN_NAMES:
+            ends = (SocketAttribute.local_address, SocketAttribute.remote_address)
+            own, there = (ip_address(far.extra(end)[0]) for end in ends)  # noqa: S610
+            there = getattr(there, "ipv4_mapped", None) or there
+            is_here = own == there or there.is_loopback or there.is_link_local
+            if is_here and host not in _OWN_NAMES:
                 await connection.refuse(403, f"skillup: {host} is an address of this machine")
                 return
             await connection.send(h11.Response(status_code=200, headers=[]))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import anyio.to_thread
 
@@ -51,9 +51,10 @@ def leads_out(path: Path, root: Path) -> bool:
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
-def open_at_once(path: Path) -> BinaryIO:
-    """A file to read, as an agent left it: of a FIFO there is nothing, and nobody waits for it."""
-    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+def open_at_once(path: Path, mode: str = "rb", **text: Any) -> IO[Any]:
+    """A file as an agent left it: if it is a FIFO by now, nobody waits for its other end."""
+    by = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)  # noqa: E731
+    return open(path, mode, opener=by, **text)
 
 
 EntryKind = Literal["file", "link", "directory", "special"]

@@ -27,6 +27,7 @@ from skillup.workspace.disk import (
     do_beside,
     ensure_directory,
     list_tree,
+    open_at_once,
     path_problem,
     refuse_full_disk,
     shown,
@@ -314,10 +315,7 @@ def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
     if not exclude.resolve().is_relative_to(workspace):  # a setup command made it a link
         return
     exclude.parent.mkdir(exist_ok=True)
-    with open(
-        exclude, "a", encoding="utf-8", errors="surrogateescape",
-        opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK),  # or it became a FIFO
-    ) as file:  # fmt: skip
+    with open_at_once(exclude, "a", encoding="utf-8", errors="surrogateescape") as file:
         for path in (directory for skill in skills for directory in skill.directories):
             file.write("\n{}\n".format(re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/")))
 

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
@@ -244,7 +245,9 @@ class _FileReader:
             self.notes.append(f"{path} could not be read: {error.strerror}")
             return unhashed
         with os.fdopen(descriptor, "rb") as file:
-            if not self._is_inside(descriptor):
+            where = f"/proc/self/fd/{descriptor}"
+            if sys.platform == "linux" and not os.readlink(where).startswith(f"{self.root}/"):  # noqa: PTH115
+                # Of a live agent's programs one made a link of a directory on the way.
                 self.notes.append(f"{path} was moved while it was read")
                 return unhashed
             if keep:
@@ -254,13 +257,6 @@ class _FileReader:
                 sha = hashlib.file_digest(file, "sha256").hexdigest()
                 size = file.tell()
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
-
-    def _is_inside(self, descriptor: int) -> bool:
-        """A live agent's programs may exchange a directory on the way for a link meanwhile."""
-        try:
-            return Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(self.root)
-        except OSError:  # no /proc, as on macOS
-            return True
 
 
 _CONTEXT_LINES = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -165,6 +166,37 @@ async def test_gemini_is_metered_and_its_key_in_the_address_is_replaced() -> Non
     assert "alt=sse&key=real-key " in head
     assert "x-goog-api-key: real-key\r\nauthorization: Bearer real-key\r\nx-other: oauth" in head
     assert key not in head
+
+
+async def test_a_server_that_repeats_what_it_was_asked_gives_no_key_away() -> None:
+    async def repeat(stream: ByteStream, first: bytes) -> None:
+        line = first.split(b"\r\n")[0]
+        head = b"HTTP/1.1 404 no\r\nx: %s\r\ncontent-length: %d\r\n\r\n"
+        await stream.send(head % (line.split(b"?")[0], len(first)) + first)
+
+    async with upstream(repeat) as url, open_gateway({}) as gateway:
+        route = gateway.route(f"{url}/team/v1")
+        key = route.placeholder("real-key")
+        answer = await post(route, f"/{key}?key={key}", b"", {"x-api-key": key})
+        up = await post(route, "/%2e%2e/other", b"")
+    assert f"POST /team/v1/{key}?key=********" in answer.content.decode()
+    assert b"real-key" not in answer.content + repr(answer.headers).encode()
+    assert b"no trial has this address" in up.content
+
+
+@pytest.mark.parametrize("host", ["localhost", "::ffff:127.0.0.1"])
+async def test_no_name_but_its_own_leads_to_this_machine(host: str) -> None:
+    """Wherever it is resolved to: in `*.example.com` is what its owner says."""
+    with ModelServer() as server:
+        async with open_gateway({}) as gateway:
+            target = f"{host}:{server.url.rpartition(':')[2]}"
+            route = gateway.route("", hosts=[target])
+            key = b64encode(f"{route.token}:".encode()).decode()
+            async with await anyio.connect_tcp("127.0.0.1", gateway.port) as way:
+                given = f"Host: x\r\nProxy-Authorization: Basic {key}\r\n\r\n"
+                await way.send(f"CONNECT {target} HTTP/1.1\r\n{given}".encode())
+                answer = await way.receive()
+    assert answer.split()[1] == (b"200" if host == "localhost" else b"403")
 
 
 async def test_requests_of_the_clis_own_are_counted_apart_and_refusals_say_how_long() -> None:
