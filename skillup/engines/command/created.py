@@ -31,6 +31,7 @@ from skillup.engines.session_files import VersionRange, moved_text
 from skillup.process.run import run_quiet
 from skillup.schema.engine import AgentDescription, Seed, Store
 from skillup.schema.record import HistoryItem
+from skillup.workspace.disk import leads_out
 
 _IMPORT_SECONDS = 60.0
 _FAILED = {"success": False, "error": True}
@@ -91,7 +92,13 @@ class WritingDescribedEngine(DescribedEngine, WritingCliEngine):
         Path(values["file"]).write_text(json.dumps(filled(seed.document, values)), "utf-8")
         env = self.environment(trial, self.login(trial))
         argv = (*self.command(trial.profile), *filled_arguments(seed.import_ or [], values))
-        done = await run_quiet(argv, cwd=trial.workspace, env=env, timeout_seconds=_IMPORT_SECONDS)
+        done = await run_quiet(
+            argv,
+            cwd=trial.workspace,
+            env=env,
+            timeout_seconds=_IMPORT_SECONDS,
+            within=trial.box.request,  # it reads what is in the workspace
+        )
         session = filled(seed.session, values) if seed.session else trial.session_id
         home = self.engine_home(trial, env)
         file = self.session_rows(trial, home, session)
@@ -111,6 +118,8 @@ class WritingDescribedEngine(DescribedEngine, WritingCliEngine):
         def write() -> EngineTurn:
             if parent.profile.isolation == "shared":
                 raise UnwritableError("unsupported", "with `isolation: shared` it is yours")
+            if leads_out(source, parent.home):
+                raise UnwritableError("session_lost", f"{source} is a link to another file")
             copy.parent.mkdir(parents=True, exist_ok=True)
             paths = {parent.workspace: child.workspace, parent.home: child.home}
             copy_database(source, copy, {str(old): str(new) for old, new in paths.items()})

@@ -18,6 +18,7 @@ from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.schema.engine import AgentDescription
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
+from skillup.workspace.disk import leads_out
 
 
 class DescribedEngine(CliEngine):
@@ -162,8 +163,10 @@ class DescribedEngine(CliEngine):
         store = self.about.store
         if store is None or store.sqlite is None:
             return super().session_rows(trial, engine_home, session_id)
-        copy = trial.home / f"{session_id}.rows"
-        return dump_rows(engine_home / store.sqlite, store.rows or "", session_id, copy)
+        copy, database = trial.home / f"{session_id}.rows", engine_home / store.sqlite
+        if trial.profile.isolation != "shared" and leads_out(database, trial.home):
+            return None  # the agent has made it a link
+        return dump_rows(database, store.rows or "", session_id, copy)
 
     def session_files(self, engine_home: Path) -> Collection[Path]:
         store = self.about.store
