@@ -42,7 +42,13 @@ from skillup.engines.session_files import (
     missing_message,
 )
 from skillup.frozen import frozen
-from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
+from skillup.process.run import (
+    ANSWERED_SECONDS,
+    ProcessOutcome,
+    ProcessRequest,
+    run_process,
+    run_quiet,
+)
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
@@ -72,7 +78,7 @@ class CliSpec:
     exit_codes: Mapping[int, ErrorKind] = field(default_factory=dict)  # The same of exit codes
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
-    lingers: bool = False  # It need not end by itself after an answer
+    lingers_seconds: float | None = None  # After an answer; None: it ends by itself
 
 
 class CliEngine(ABC):
@@ -415,20 +421,19 @@ class CliTurn:
             marker=trial.marker,
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
+            answered_seconds=engine.spec.lingers_seconds or ANSWERED_SECONDS,
+            farewell=parser.farewell,
         )
-        request = self._request(trial.box.request(direct))
+        request = trial.box.request(direct)
         with closing(stdout), closing(stderr):
             if self.live is None:
                 outcome = await run_process(request, take)
             else:
                 parser.outgoing = b""
-                outcome = await self.live.run(request, take, lambda: parser.is_settled)
+                stays = trial.live is not None
+                outcome = await self.live.run(request, take, lambda: stays and parser.is_settled)
                 self.live.parser, self.live.argv = parser, argv
         return self._turn_of(outcome, argv, secrets, last_lines)
-
-    def _request(self, request: ProcessRequest) -> ProcessRequest:
-        """The process that is to be run."""
-        return request
 
     def _turn_of(
         self,
@@ -450,7 +455,7 @@ class CliTurn:
             error = engine.error(failure.kind, secrets.mask(failure.text), shown)
         notices = [*parser.notices]
         notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
-        if outcome.ended_by == "answered" and not engine.spec.lingers:
+        if outcome.ended_by == "answered" and engine.spec.lingers_seconds is None:
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
         if (route := self.trial.gateway) is not None:  # another one in every trial

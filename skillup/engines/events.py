@@ -288,6 +288,10 @@ class EventParser(Transcript, ABC):
         """Whether the turn went well and is over: a live process may stay for the next."""
         return self.finished and self.closed and self.failure is None
 
+    def farewell(self) -> bytes:
+        """What a live process is told before it is ended in the middle of its turn."""
+        return b""
+
     def feed(self, line: bytes) -> None:
         """Takes the next line, without its newline."""
         event = read_event(line)

@@ -38,7 +38,7 @@ from skillup.process.tree import (
 _QUIET_OUTPUT_BYTES = 64 << 20
 _POLL_SECONDS = 0.01
 # How long a process may go on after its answer was complete.
-_ANSWERED_SECONDS = 5.0
+ANSWERED_SECONDS = 5.0
 # Helpers that end because their parent did need a moment; they are no leftovers.
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
@@ -72,8 +72,8 @@ class ProcessRequest:
     """Called after each line: whether the answer is complete, so that the process should exit."""
     redact: Callable[[bytes], bytes] | None = None  # Masks secrets in one line
     spared: frozenset[str] = frozenset()  # Names of programs that only SIGKILL is sent to
-    answered_seconds: float = _ANSWERED_SECONDS  # It may go on so long after that, or a farewell
-    farewell: Callable[[], bytes] | None = None  # What one that reads is told before its end
+    answered_seconds: float = ANSWERED_SECONDS  # It may go on so long after that, or a farewell
+    farewell: Callable[[], bytes] = bytes  # What one that still reads is told before its end
 
 
 @frozen
@@ -304,7 +304,7 @@ class _Supervision:
             await self._next_change()
             over = has_answered() and not stdout.in_line
         stdout.stop()
-        self._stays = self._timed_out and self._request.farewell is not None  # It still reads
+        self._stays = self._timed_out  # It still reads
         kept = over and not (self._failed() or self._unsent or not may_stay())
         kept = kept and not await self._left_any()
         stderr.drain()
@@ -460,11 +460,13 @@ class _Supervision:
 
     async def _say_farewell(self) -> None:
         """Tells a process that is to be ended in the middle of its turn, and gives it a moment."""
-        farewell = self._request.farewell
-        if not self._stays or farewell is None or not (last := farewell()) or self._collect():
+        if not self._stays or self._collect():
             return
+        last = self._request.farewell()
         self._unsent, self._stays = self._unsent + last, False
         self._feed()
+        if not last:
+            return
         with anyio.CancelScope(shield=True), anyio.move_on_after(self._request.answered_seconds):
             while not self._collect():
                 await self._next_change()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +15,18 @@ from skillup.engines.acp.events import AcpEvents
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest, cost_usd
 from skillup.engines.cli_runner import CliEngine, CliSpec, CliTurn
 from skillup.engines.environment import Login, trial_environment
-from skillup.engines.events import as_dict, as_list, kind_of_status
-from skillup.gateway.meter import ModelExchange, flat
+from skillup.engines.events import as_dict, kind_of_status
+from skillup.gateway.meter import Route, flat
 from skillup.process.live import LiveSlot
 from skillup.process.run import ProcessRequest
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
 
-_FILLED_IN = {"{base_url}": "base_url", "{key}": "api_key_env", "{model}": "model"}
-"""In `env` and `args` of a profile, with its key that must be there then."""
-_LINGERS_SECONDS = 1.0  # Some go on for ever when nobody asks them any more
+_FIELDS = {"base_url": "base_url", "key": "api_key_env", "model": "model"}
+"""Filled in where `{…}` is in `env` or `args` of a profile; with its key that must be there."""
+_FIELD = re.compile(rf"\{{({'|'.join(_FIELDS)})\}}")
 _CHECK_SECONDS = 60.0
+_LINGERS_SECONDS = 1.0  # Some go on for ever when nobody asks them any more
 
 
 class Acp(CliEngine):
@@ -37,38 +39,34 @@ class Acp(CliEngine):
         login="name the key's variable in `api_key_env`, and hand it on in `env` as {key}",
         skill_directory=".agents/skills",
         takes_ids=False,
-        lingers=True,
+        lingers_seconds=_LINGERS_SECONDS,
     )
 
     def arguments(
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
     ) -> list[str]:
-        return [_filled(text, trial, login) for text in trial.profile.args]
+        return [*map(_filling(trial.profile, login, trial.gateway), trial.profile.args)]
 
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
-        env = trial_environment(trial, None, {})
-        if login.variable and login.value and "api_key_env" not in _uses(trial.profile):
-            env[login.variable] = login.value
-        return env | {name: _filled(env[name], trial, login) for name in trial.extra_env}
+        own_name = login.variable and login.value and "key" not in _fields(trial.profile)
+        fill = _filling(trial.profile, login, trial.gateway)
+        own = {str(login.variable): login.value or ""} if own_name else {}
+        filled = {name: fill(text) for name, text in trial.extra_env.items()}
+        return {**trial_environment(trial, None, {}), **own, **filled}
 
     def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
         """The profile's, if the agent is told of it."""
         url, name = trial.profile.base_url, trial.profile.api_key_env
-        return (url, {name}) if url and "base_url" in _uses(trial.profile) else None
+        return (url, {name}) if url and "base_url" in _fields(trial.profile) else None
 
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> AcpEvents:
         live, workspace = trial.live, trial.workspace
         place = {"cwd": str(workspace), "mcpServers": _mcp_servers(workspace)}
         before = live.parser_before if live is not None else None
-        parser = AcpEvents(
-            turn.prompt,
-            place,
-            trial.profile.permission,
-            session_id,
-            before,
-            trial.progress,
-            stays=live is not None,
-        )
+        permission = trial.profile.permission
+        parser = AcpEvents(turn.prompt, place, permission, session_id, before, trial.progress)
+        if trial.gateway is not None:
+            parser.look_at_model = trial.gateway.last_answered
         if turn.max_steps is not None:
             parser.notice("`max_turns` is not applied: the protocol has no such limit")
         return parser
@@ -89,8 +87,10 @@ class Acp(CliEngine):
 
     def _problem(self, profile: Profile) -> TurnError | None:
         """What the profile lacks."""
-        uses = _uses(profile)
-        lacks = [f"`{key}`" for key in uses if not getattr(profile, key)]
+        uses = _fields(profile)
+        lacks = [
+            f"`{key}`" for f, key in _FIELDS.items() if f in uses and not getattr(profile, key)
+        ]
         what = f"the profile needs {', '.join(lacks)}" if lacks else ""
         if profile.model and "model" not in uses:
             what = "`model` has to be handed on in the profile's `env` or `args`, as {model}"
@@ -109,11 +109,11 @@ class Acp(CliEngine):
         if problem := self._problem(profile):
             return problem, None
         parser = AcpEvents(None, {}, profile.permission)
-        values = profile.base_url, login.value, profile.model
+        fill = _filling(profile, login)
         request = ProcessRequest(
-            (*self.command(profile), *(_with_values(one, *values) for one in profile.args)),
+            (*self.command(profile), *map(fill, profile.args)),
             Path.cwd(),
-            {**env, **{name: _with_values(text, *values) for name, text in profile.env.items()}},
+            {**env, **{name: fill(text) for name, text in profile.env.items()}},
             parser.outgoing,
             _CHECK_SECONDS,
             has_answered=lambda: parser.closed,
@@ -137,12 +137,6 @@ class AcpTurn(CliTurn):
     ) -> None:
         super().__init__(engine, turn, trial, resumed)
         self.live = trial.live or LiveSlot()  # Either way both sides ask and answer
-        self.last_answered: ModelExchange | None = None
-
-    def _look_at_model(self) -> None:
-        """When the agent has answered: what it asks for after that is its own matter."""
-        route = self.trial.gateway
-        self.last_answered = route.last_answered() if route is not None else None
 
     async def run(self) -> EngineTurn:
         if not self.turn.system:
@@ -152,11 +146,6 @@ class AcpTurn(CliTurn):
 
     def _changed(self, file: Path | None) -> TurnError | None:
         return None
-
-    def _request(self, request: ProcessRequest) -> ProcessRequest:
-        self.parser.when_ended = self._look_at_model
-        farewell = self.parser.farewell
-        return replace(request, farewell=farewell, answered_seconds=_LINGERS_SECONDS)
 
     def _checked(
         self, file: Path | None, result: EngineTurn, known: Collection[Path]
@@ -186,9 +175,7 @@ class AcpTurn(CliTurn):
     def _error_of_model(self, error: TurnError | None) -> TurnError | None:
         """By the model's last answer: agents hide its failures, or answer with them."""
         route, parser = self.trial.gateway, self.parser
-        if not parser.finished and parser.prompted:
-            self._look_at_model()
-        last = self.last_answered
+        last = parser.last_answered if parser.finished else parser.look_at_model()
         if route is None or last is None:
             return error
         kind, what = kind_of_status(last.status or 0), f"answered with status {last.status}"
@@ -236,21 +223,16 @@ def _with_message(
     )
 
 
-def _uses(profile: Profile) -> list[str]:
-    """Which of its keys the profile fills in somewhere."""
-    texts = "\n".join((*profile.env.values(), *profile.args))
-    return [key for name, key in _FILLED_IN.items() if name in texts]
+def _fields(profile: Profile) -> set[str]:
+    """What the profile has to be filled in with."""
+    return {*_FIELD.findall("\n".join((*profile.env.values(), *profile.args)))}
 
 
-def _filled(text: str, trial: TrialContext, login: Login) -> str:
-    url = trial.gateway.url if trial.gateway is not None else trial.profile.base_url
-    return _with_values(text, url, login.value, trial.profile.model)
-
-
-def _with_values(text: str, *values: str | None) -> str:
-    for name, value in zip(_FILLED_IN, values, strict=True):
-        text = text.replace(name, value or "")
-    return text
+def _filling(profile: Profile, login: Login, route: Route | None = None) -> Callable[[str], str]:
+    """Fills in a text of the profile's."""
+    url = route.url if route is not None else profile.base_url
+    values = {"base_url": url, "key": login.value, "model": profile.model}
+    return lambda text: _FIELD.sub(lambda field: values[field[1]] or "", text)
 
 
 def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:
@@ -260,17 +242,12 @@ def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:
         read = json.loads((workspace / ".mcp.json").read_bytes())
     made: list[Mapping[str, Any]] = []
     for name, one in as_dict(as_dict(read).get("mcpServers")).items():
-        server = as_dict(one)
-        env, headers = (
-            [{"name": key, "value": value} for key, value in as_dict(server.get(given)).items()]
-            for given in ("env", "headers")
-        )
-        kind = "sse" if server.get("type") == "sse" else "http"
-        by_url = {"type": kind, "url": server.get("url"), "headers": headers}
-        by_pipe = {
-            "command": server.get("command"),
-            "args": as_list(server.get("args")),
-            "env": env,
-        }
-        made.append({"name": name, **(by_url if "url" in server else by_pipe)})
+        given = {"args": [], "env": {}, "headers": {}, **as_dict(one), "name": name}
+        by_url = {"type": "sse" if given.get("type") == "sse" else "http"}
+        given |= by_url if "url" in given else {}
+        for key in ("env", "headers"):
+            pairs = as_dict(given[key]).items()
+            given[key] = [{"name": each, "value": value} for each, value in pairs]
+        keys = ("type", "url", "headers") if "url" in given else ("command", "args", "env")
+        made.append({key: given.get(key) for key in ("name", *keys)})
     return made

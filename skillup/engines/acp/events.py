@@ -27,7 +27,7 @@ from skillup.engines.events import (
     kinds_by_text,
     words,
 )
-from skillup.gateway.meter import flat
+from skillup.gateway.meter import ModelExchange, flat
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission
 from skillup.schema.record import ErrorKind, Usage
@@ -143,10 +143,14 @@ class _Call:
         return failed or self.refused or self.known.get("status") == "failed"
 
 
+def _line(**message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
 class AcpEvents(EventParser):
     """Feed it the lines of one turn. `place`: the `cwd`, a real path, and `mcpServers` of sessions;
-    `stays`: the process is to stay for the next turn; `resumed`: the session to load in a new one;
-    `before`: the turn before in this one. Without a `prompt` it only shakes hands.
+    `resumed`: the session to load in a new process; `before`: the turn before in this one. Without
+    a `prompt` it only shakes hands.
     """
 
     def __init__(
@@ -157,17 +161,15 @@ class AcpEvents(EventParser):
         resumed: str | None = None,
         before: AcpEvents | None = None,
         progress: Progress = lambda _: None,
-        *,
-        stays: bool = False,
     ) -> None:
         super().__init__(progress)
-        self.session, self._place = resumed, place
-        self._permission, self._stays = permission, stays
-        self.agent, self.can_load, self.number = "", False, 0
+        self.session, self._place, self._permission = resumed, place, permission
+        self.agent, self.number = "", 0
         self.replayed: list[str] | None = None  # Messages of the user in the session, if shown
         self.loaded = False  # The session comes from another process
         self.prompted = False  # The message was sent
-        self.when_ended: Callable[[], object] = lambda: None  # Called when it is answered
+        self.look_at_model: Callable[[], ModelExchange | None] = lambda: None
+        self.last_answered: ModelExchange | None = None  # What it asks for later is its own matter
         self._prompt, self._resumed, self._is_first = prompt, resumed, before is None
         self._refused: Failure | None = None
         self._waiting: dict[Any, Callable[[dict[str, Any]], None]] = {}
@@ -185,20 +187,14 @@ class AcpEvents(EventParser):
     def failure(self) -> Failure | None:
         return self._refused
 
-    @property
-    def is_settled(self) -> bool:
-        return self._stays and super().is_settled
-
     def farewell(self) -> bytes:
-        """What the agent is told before it is ended in the middle of a turn."""
-        params: dict[str, Any] = {"sessionId": self.session}
-        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": params}
-        return json.dumps(cancel).encode() + b"\n" if self.prompted else b""
+        cancel = _line(method="session/cancel", params={"sessionId": self.session})
+        return cancel if self.prompted else b""
 
     # JSON-RPC.
 
     def _send(self, **message: Any) -> None:
-        self.outgoing += json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        self.outgoing += _line(**message)
 
     def _request(self, method: str, then: Callable[[dict[str, Any]], None], **params: Any) -> None:
         self.number += 1
@@ -245,7 +241,7 @@ class AcpEvents(EventParser):
         self.version = as_text(info.get("version")) or None
         can = as_dict(result.get("agentCapabilities"))
         replays = can.get("loadSession") is True
-        self.can_load = replays or "resume" in as_dict(can.get("sessionCapabilities"))
+        can_load = replays or "resume" in as_dict(can.get("sessionCapabilities"))
         if version != _CLIENT["protocolVersion"]:
             what = "of the Agent Client Protocol it speaks version"
             self._fail("engine_not_usable", f"{what} {as_text(version) or '?'}, and skillup 1")
@@ -253,7 +249,7 @@ class AcpEvents(EventParser):
             self.finished = self.closed = True
         elif self._resumed is None:
             self._request("session/new", self._opened, **self._place)
-        elif self.can_load:
+        elif can_load:
             self.replayed = [] if replays else None
             method = "session/load" if replays else "session/resume"
             self._request(method, self._opened, sessionId=self._resumed, **self._place)
@@ -286,7 +282,7 @@ class AcpEvents(EventParser):
 
     def _ended(self, result: dict[str, Any]) -> None:
         """The turn is over."""
-        self.when_ended()
+        self.last_answered = self.look_at_model()
         self._show_calls()
         self._end_message()
         self.session_id, told = self.session, as_dict(result.get("usage"))
