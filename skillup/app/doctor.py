@@ -118,8 +118,7 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
 def _sandbox(kind: str) -> DoctorFinding:
     """Whether trials can be run in that."""
     probe = PROBES[kind]()
-    why = f"{probe.problem}; {probe.fix}"
-    problem = TurnError(kind="setup", message=why) if probe.problem is not None else None
+    problem = TurnError(kind="setup", message=probe.problem) if probe.problem else None
     notes = tuple(f"it leaves open: {what}" for what in probe.open)
     version = probe.version.removeprefix(f"{kind} ") or None
     available = Availability(problem is None, (kind,), version, _NO_LOGIN, problem, notes)

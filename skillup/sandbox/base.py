@@ -56,8 +56,7 @@ class Probe:
     """Whether a kind of sandbox works on this machine."""
 
     version: str = ""
-    problem: str | None = None  # Why it does not
-    fix: str = ""  # What to do about that
+    problem: str | None = None  # Why it does not, and what to do about that
     open: tuple[str, ...] = ()  # What it cannot close here
 
 
@@ -93,25 +92,19 @@ _PROBE_SECONDS = 60.0
 FORWARD = Path(__file__).with_name("forward.py")
 
 
-def starter(python: str, plan: BoxPlan) -> tuple[str, ...]:
-    """What a program's command is put behind inside; () if it needs nothing."""
-    limits = [f"RLIMIT_{name.upper()}={value}" for name, value in rlimits(plan.limits)]
-    if plan.limits.processes:
-        limits.append(f"RLIMIT_NPROC={plan.limits.processes}")
-    if not plan.port and not limits:
-        return ()
-    given = (f"--limits={','.join(limits)}",) if limits else ()
-    own = (python, "-I", "-S", f"{INSIDE}/{FORWARD.name}", *given)
-    return (*own, str(plan.port), f"{INSIDE}/model.sock")
+def forwarder(python: str, plan: BoxPlan) -> tuple[str, ...]:
+    """What opens the way to the gateway inside; () if there is none."""
+    own = (python, "-I", "-S", f"{INSIDE}/{FORWARD.name}", str(plan.port), f"{INSIDE}/model.sock")
+    return own if plan.port else ()
 
 
 _RLIMITS = {"memory_mb": ("data", 20), "file_mb": ("fsize", 20), "open_files": ("nofile", 0)}
 
 
-def rlimits(limits: Limits) -> list[tuple[str, int]]:
+def rlimits(limits: Limits) -> dict[str, int]:
     """Those of each process, by the system's names, in bytes."""
-    given = ((getattr(limits, key), *own) for key, own in _RLIMITS.items())
-    return [(name, value << unit) for value, name, unit in given if value]
+    given = ((name, getattr(limits, key), unit) for key, (name, unit) in _RLIMITS.items())
+    return {name: value << unit for name, value, unit in given if value}
 
 
 def outermost(paths: Iterable[Path], system: Sequence[str] = _SYSTEM) -> list[Path]:

@@ -26,8 +26,9 @@ from skillup.sandbox.base import (
     NoBoxError,
     Probe,
     answer_of,
+    forwarder,
     outermost,
-    starter,
+    rlimits,
 )
 from skillup.schema.record import SandboxInfo
 
@@ -55,8 +56,8 @@ def probe() -> Probe:
     """Whether it can make a box here; asked once."""
     program = shutil.which(NAME)
     if program is None:
-        return Probe(problem="there is no program `bwrap`", fix=_INSTALL)
-    version, problem = "bubblewrap " + answer_of(program, "--version")[1].split()[-1], ""
+        return Probe(problem=f"there is no program `bwrap`; {_INSTALL}")
+    version, problem = answer_of(program, "--version")[1], ""
     for closed in (True, False):
         code, said = answer_of(program, *_namespaces(closed=closed), *_system(), "--", "true")
         if code == 0:
@@ -67,11 +68,10 @@ def probe() -> Probe:
             if Path("/proc/sys", name.replace(".", "/")).read_text("ascii").strip() == value:
                 fix = f"`sudo sysctl -w {name}={better}`"
                 fix += ", or an AppArmor profile for it with `userns,`" * ("apparmor" in name)
-                return Probe(version, f"it may make no user namespaces ({problem})", fix)
-    fix = "it needs user namespaces and a /proc of its own: start the container around it with "
-    return Probe(
-        version, problem, f"{fix}`--security-opt seccomp=unconfined --security-opt unmask=ALL`"
-    )
+                return Probe(version, f"it may make no user namespaces ({problem}); {fix}")
+    needs = "it needs user namespaces and a /proc of its own: start the container around it with"
+    how = "`--security-opt seccomp=unconfined --security-opt unmask=ALL`"
+    return Probe(version, f"{problem}; {needs} {how}")
 
 
 def _namespaces(*, closed: bool) -> Iterator[str]:
@@ -106,7 +106,7 @@ class BubblewrapBox(Box):
     """A program's command, behind the one that makes its box; nothing stays between programs."""
 
     command: tuple[str, ...] = ()  # Of the box, without directory and program
-    start: tuple[str, ...] = ()  # What the program's own is put behind
+    start: tuple[str, ...] = ()  # What the program's own is put behind inside
     plan: BoxPlan = NOTHING
 
     def request(self, request: ProcessRequest) -> ProcessRequest:
@@ -155,6 +155,14 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
     _leave_keyring()
     if plan.open_network:
         plan = replace(plan, port=0)  # the gateway's own port is there
+    start, limits = forwarder(os.path.realpath(sys.executable), plan), rlimits(plan.limits)
+    limits |= {"nproc": plan.limits.processes} if plan.limits.processes else {}
+    if limits:
+        limiter = shutil.which("prlimit")
+        if limiter is None:
+            raise NoBoxError("there is no program `prlimit` for `limits`; install util-linux")
+        given = (f"--{name}={value}" for name, value in limits.items())
+        start = (*start, os.path.realpath(limiter), *given, "--")
     program = shutil.which(NAME) or NAME
     closed = not plan.nested and not info.open
     arguments = list(_namespaces(closed=closed))
@@ -168,10 +176,8 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
         arguments += ("--symlink", real, str(path)) if real != str(path) else ()
     for path in (*plan.writable, plan.temporary):
         arguments += ("--bind", str(path), str(path))
-    start = starter(os.path.realpath(sys.executable), plan)
-    if start:
-        arguments += ("--ro-bind", str(FORWARD), f"{INSIDE}/{FORWARD.name}")
     if plan.port:
+        arguments += ("--ro-bind", str(FORWARD), f"{INSIDE}/{FORWARD.name}")
         arguments += ("--ro-bind", str(plan.socket), f"{INSIDE}/model.sock")
     arguments += ("--remount-ro", "/")
     return BubblewrapBox(info, (program, *arguments), start, plan)

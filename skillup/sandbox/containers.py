@@ -30,14 +30,14 @@ from skillup.sandbox.base import (
     NoBoxError,
     Probe,
     answer_of,
+    forwarder,
     outermost,
     rlimits,
-    starter,
 )
 from skillup.schema.record import SandboxInfo
-from skillup.schema.suite import Limits
 
-_SECONDS = 60.0  # How long a client may take to answer, a container to start
+_SECONDS = 60.0  # How long a container may take to start
+_CLOSE_SECONDS = 5.0  # And to end, if it does not
 _SPARED = frozenset({"docker", "podman", "conmon", "containerd-shim", "runc", "crun"})
 _OWN = ("HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _ASK: Mapping[str, tuple[str, ...]] = {
@@ -61,13 +61,13 @@ def probe(kind: str) -> Probe:
     """Whether it runs containers here; asked once."""
     program, host = shutil.which(kind), os.environ.get("DOCKER_HOST", "unix:")
     if program is None:
-        return Probe(problem=f"there is no program `{kind}`", fix=f"install {kind}")
+        return Probe(problem=f"there is no program `{kind}`; install it")
     if sys.platform != "linux" or (kind == "docker" and not host.startswith("unix:")):
         what = "its daemon is not of this machine, and shares no sockets with it"
-        return Probe(problem=what, fix="run skillup there")
+        return Probe(problem=f"{what}; run skillup there")
     code, said = answer_of(program, *_ASK[kind], env=_client())
     if code != 0:
-        return Probe(problem=said, fix=_FIX[kind])
+        return Probe(problem=f"{said}; {_FIX[kind]}")
     version, _, controllers = said.partition(" ")
     unlimited = kind == "podman" and "pids" not in controllers
     return Probe(f"{kind} {version}", open=("processes without limit",) * unlimited)
@@ -118,10 +118,9 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     if plan.limits.processes and info.open:
         raise NoBoxError(f"`limits.processes` is not kept by {info.kind} here (no cgroup for it)")
     program, name = shutil.which(info.kind) or info.kind, f"skillup-{secrets.token_hex(8)}"
-    start = starter("python3", replace(plan, limits=Limits.model_construct()))
-    inside = start or ("sh", "-c", "echo ready; cat > /dev/null")
+    inside = forwarder("python3", plan) or ("sh", "-c", "echo ready; cat > /dev/null")
     options = [*_options(info.kind, plan), "--name", name, plan.image or "", *inside]
-    request = ProcessRequest((program, "run", *options), Path("/"), _client(), stdin=b" ")
+    request = ProcessRequest((program, "run", *options), Path("/"), _client(), b" ", _CLOSE_SECONDS)
     started = start_process(replace(request, spared=_SPARED))
     if isinstance(started, str):
         raise NoBoxError(started)
@@ -152,7 +151,7 @@ def _options(kind: str, plan: BoxPlan) -> Iterator[str]:
     else:
         yield from ("--user", f"{os.geteuid()}:{os.getegid()}")
     yield from () if plan.open_network else ("--network", "none")
-    limits = dict(rlimits(plan.limits))
+    limits = rlimits(plan.limits)
     if kind == "podman" and os.geteuid() == 0:
         # Its own are more than root may have inside of another container.
         most = int(Path("/proc/sys/kernel/pid_max").read_text("ascii"))

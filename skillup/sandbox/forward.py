@@ -3,8 +3,7 @@
     python3 -I -S forward.py PORT SOCKET PROGRAM [ARGUMENT …]
 
 It runs wherever a Python is, without skillup, and starts fast. Without a PROGRAM it says `ready`
-and serves until its input ends. PORT 0: nothing is forwarded. A first argument `--limits=NAME=N,…`
-limits the program; names are those of the module `resource`.
+and serves until its input ends.
 """
 
 import os
@@ -17,22 +16,14 @@ if TYPE_CHECKING:  # imported when the program has started
 
 def main() -> None:
     """Begins to listen, then becomes the program."""
-    arguments = sys.argv[1:]
-    if arguments[0].startswith("--limits="):
-        import resource
+    import _socket  # `socket` takes longer than all else here
 
-        for limit in arguments.pop(0).partition("=")[2].split(","):
-            name, _, most = limit.partition("=")
-            resource.setrlimit(getattr(resource, name), (int(most), int(most)))
-    port, path, program = int(arguments[0]), arguments[1], arguments[2:]
-    if port:
-        import _socket  # `socket` takes longer than all else here
-
-        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(64)
-        _apart(listener.detach(), path)
+    port, path, program = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(64)
+    _apart(listener.detach(), path)
     if not program:
         os.write(1, b"ready\n")
         while os.read(0, 1024):

@@ -37,7 +37,7 @@ def choose(asked: str, image: str | None) -> tuple[str, Probe]:
             found = PROBES[kind]()
             if found.problem is None:
                 return kind, found
-            reasons.append(f"{kind}: {found.problem}; {found.fix}")
+            reasons.append(f"{kind}: {found.problem}")
     if asked != "auto":
         raise NoBoxError(f"the sandbox does not work here: {reasons[0]}")
     return "none", Probe("no sandbox works here: " + "; ".join(reasons))

@@ -54,9 +54,19 @@ def without_bubblewrap(project: Project) -> str:
     """A PATH with what a trial needs, and no more."""
     place = project.root.parent / "programs"
     place.mkdir()
-    for name in ("sh", "python3", "git", "true", "ls"):
+    for name in ("sh", "python3", "git", "true", "ls", "sleep"):
         (place / name).symlink_to(shutil.which(name) or name)
+    (place / "podman").write_text(STUCK)
+    (place / "podman").chmod(0o755)
     return str(place)
+
+
+STUCK = """#!/bin/sh
+test $1 = info && echo 4.3.1 pids && exit
+echo 'no image x' >&2
+echo sorry
+sleep 999
+"""
 
 
 REFUSED = {
@@ -64,11 +74,14 @@ REFUSED = {
     "a limit that auto cannot keep": ("{type: auto, network_policy: deny_all}", "no sandbox works"),
     "the answers": ("{type: auto, read: [.]}", "holds the suite, and its answers"),
     "a missing path": ("{type: auto, read: [nowhere]}", "there is no"),
-    "a container without an image here": ("{type: podman, image: x}", "podman"),
+    "a container that hangs": ("{type: podman, image: x}", "cannot run x: no image x"),
+    "a kind that is not installed": ("{type: docker, image: x}", "there is no program `docker`"),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if "hangs" in n else ()) for n in REFUSED]
+)
 def test_what_cannot_be_had_is_an_error_that_says_what_to_do(project: Project, name: str) -> None:
     environment, words = REFUSED[name]
     suite(project, environment, running("true"))
