@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from skillup.schema.record import Refusal, Traffic, Usage, total_cost, total_usage
@@ -139,20 +138,16 @@ class Route:
     """The way of one trial to its model. What is between `begin` and `end` is one turn's."""
 
     def __init__(
-        self,
-        upstream: str,
-        port: int,
-        socket: Path,
-        streams: Any,
-        mask: Mask,
-        hosts: Sequence[str] = (),
+        self, upstream: str, port: int, streams: Any, mask: Mask, hosts: Sequence[str] = ()
     ) -> None:
         """Bodies are kept in raw `streams`, masked, if there are any.
 
         `hosts` (``pypi.org``, ``*.pypi.org``, ``pypi.org:8443``) are reached through it, besides.
         """
-        self.upstream, self.port, self.socket = upstream.rstrip("/"), port, socket
-        self.token = secrets.token_hex(16)
+        self.upstream, self.token = upstream.rstrip("/"), secrets.token_hex(16)
+        # Where the agent's CLI finds its model: at the gateway, or a forwarder to its socket.
+        self.url = f"http://127.0.0.1:{port}/{self.token}"
+        self.proxy_url = f"http://{self.token}:@127.0.0.1:{port}"  # By which it reaches its hosts
         self.is_open = True
         self.trouble = ""  # Why a request of this turn was not answered
         self._hosts = [host if ":" in host else f"{host}:443" for host in hosts]
@@ -161,12 +156,6 @@ class Route:
         self._streams, self._mask = streams, mask
         self._stream: Any = None  # Of this turn; None: bodies are not kept
         self._keys: dict[str, str] = {}
-        self.url = f"http://127.0.0.1:{port}/{self.token}"  # Where the agent finds its model
-
-    @property
-    def proxy_url(self) -> str:
-        """The proxy by which its hosts are reached."""
-        return f"http://{self.token}:@127.0.0.1:{self.port}"
 
     def allows(self, target: str) -> bool:
         """Whether `target`, a host and its port, is one of its hosts."""

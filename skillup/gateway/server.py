@@ -56,7 +56,7 @@ class Gateway:
         And to `hosts`, for which it is a proxy.
         """
         streams = streams if self._keeps else None
-        made = Route(upstream, self.port, self.socket, streams, mask, hosts)
+        made = Route(upstream, self.port, streams, mask, hosts)
         self._routes[made.token] = made
         return made
 

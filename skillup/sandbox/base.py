@@ -98,11 +98,16 @@ def forwarder(python: str, plan: BoxPlan) -> tuple[str, ...]:
     return own if plan.port else ()
 
 
-_RLIMITS = {"memory_mb": ("data", 20), "file_mb": ("fsize", 20), "open_files": ("nofile", 0)}
+_RLIMITS = {
+    "memory_mb": ("data", 20),
+    "file_mb": ("fsize", 20),
+    "open_files": ("nofile", 0),
+    "processes": ("nproc", 0),
+}
 
 
 def rlimits(limits: Limits) -> dict[str, int]:
-    """Those of each process, by the system's names, in bytes."""
+    """By the system's names, in bytes."""
     given = ((name, getattr(limits, key), unit) for key, (name, unit) in _RLIMITS.items())
     return {name: value << unit for name, value, unit in given if value}
 

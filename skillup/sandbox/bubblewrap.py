@@ -156,7 +156,6 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
     if plan.open_network:
         plan = replace(plan, port=0)  # the gateway's own port is there
     start, limits = forwarder(os.path.realpath(sys.executable), plan), rlimits(plan.limits)
-    limits |= {"nproc": plan.limits.processes} if plan.limits.processes else {}
     if limits:
         limiter = shutil.which("prlimit")
         if limiter is None:

@@ -152,14 +152,14 @@ def _options(kind: str, plan: BoxPlan) -> Iterator[str]:
         yield from ("--user", f"{os.geteuid()}:{os.getegid()}")
     yield from () if plan.open_network else ("--network", "none")
     limits = rlimits(plan.limits)
+    if processes := limits.pop("nproc", None):  # of the container, not of the user
+        yield from ("--pids-limit", str(processes))
     if kind == "podman" and os.geteuid() == 0:
         # Its own are more than root may have inside of another container.
         most = int(Path("/proc/sys/kernel/pid_max").read_text("ascii"))
         limits = {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "nproc": most, **limits}
     for name, value in limits.items():
         yield from ("--ulimit", f"{name}={value}:{value}")
-    if plan.limits.processes:
-        yield from ("--pids-limit", str(plan.limits.processes))
     mounts = [(path.resolve(), path, True) for path in outermost(plan.readable, system=())]
     mounts += [(path, path, False) for path in (*plan.writable, plan.temporary)]
     mounts.append((plan.temporary, Path("/tmp"), False))  # noqa: S108

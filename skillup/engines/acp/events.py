@@ -84,7 +84,6 @@ class _Call:
     """A call of a tool, by all that the agent has said of it so far."""
 
     known: dict[str, Any]
-    title: str  # The first one: later ones describe what it does
     asked: bool = False
     refused: bool = False
     shown: bool = False
@@ -94,7 +93,8 @@ class _Call:
     def name(self) -> str:
         """The agent's own; where it is not told, the protocol's kind of the call."""
         told = first_of(self.known.get("_meta"), "toolName") or self.known.get("name")
-        title = self.title if re.fullmatch(r"[a-z][a-z0-9_.:-]*", self.title) else ""
+        title = as_text(self.known.get("title"))
+        title = title if re.fullmatch(r"[a-z][a-z0-9_.:-]*", title) else ""
         loads = "skill" if list(as_dict(self.known.get("rawInput"))) == ["skill"] else ""  # Copilot
         return as_text(told or title or loads or self.known.get("kind") or "tool")
 
@@ -111,7 +111,7 @@ class _Call:
         """As the agent gave them; where they are not told, what it says of the call."""
         given = self.known.get("rawInput")
         if not isinstance(given, dict):
-            return {"title": self.title} if given is None else {"input": given}
+            return {"input": given} if given is not None else {"title": self.known.get("title")}
         argv = given.get("command")
         if isinstance(argv, list):
             shell = argv[1:2] == ["-lc"] and len(argv) == 3
@@ -403,12 +403,11 @@ class AcpEvents(EventParser):
     def _tool(self, update: dict[str, Any]) -> _Call:
         """What is said of a call: by its updates, or a request for permission, which has fewer."""
         call_id, state = as_text(update.get("toolCallId")), update.get("status")
-        if (
-            call_id not in self._calls
-        ):  # what else is said of it may come in the middle of a message
+        if call_id not in self._calls:  # later updates may come in the middle of a message
             self._end_message()
-        call = self._calls.setdefault(call_id, _Call({}, as_text(update.get("title"))))
-        new = {k: v for k, v in update.items() if v not in (None, "", [], {})}
+        call = self._calls.setdefault(call_id, _Call({"title": as_text(update.get("title"))}))
+        # Later titles describe what it does.
+        new = {k: v for k, v in update.items() if k != "title" and v not in (None, "", [], {})}
         call.known = {**call.known, **new} if update["sessionUpdate"] else {**new, **call.known}
         if state in ("completed", "failed") and not call.ended:
             call.ended = True
