@@ -74,6 +74,7 @@ class CliSpec:
     home: EngineHome | None = None
     session_word: str = "session"
     takes_ids: bool = True  # A new session gets the id that we choose
+    takes_system: bool = True  # More for its system prompt
     stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
     exit_codes: Mapping[int, ErrorKind] = field(default_factory=dict)  # The same of exit codes
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
@@ -261,6 +262,9 @@ class CliTurn:
         login = engine.login(trial)
         if refusal := engine.refusal(trial, login):
             return EngineTurn(error=refusal)
+        if turn.system and not engine.spec.takes_system:
+            what = "it takes no system prompt: leave `input.system` out, or use another engine"
+            return EngineTurn(error=engine.error("unsupported", what))
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.

@@ -39,6 +39,7 @@ class Acp(CliEngine):
         login="name the key's variable in `api_key_env`, and hand it on in `env` as {key}",
         skill_directory=".agents/skills",
         takes_ids=False,
+        takes_system=False,
         lingers_seconds=_LINGERS_SECONDS,
     )
 
@@ -137,12 +138,6 @@ class AcpTurn(CliTurn):
     ) -> None:
         super().__init__(engine, turn, trial, resumed)
         self.live = trial.live or LiveSlot()  # Either way both sides ask and answer
-
-    async def run(self) -> EngineTurn:
-        if not self.turn.system:
-            return await super().run()
-        what = "the Agent Client Protocol has no way to add `input.system` to what the agent has"
-        return EngineTurn(error=self.engine.error("unsupported", what))
 
     def _changed(self, file: Path | None) -> TurnError | None:
         return None

@@ -27,6 +27,8 @@ class DescribedEngine(CliEngine):
     def __init__(self, name: str, about: AgentDescription) -> None:
         self.name, self.about = name, about
         home = about.home
+        everywhere = [about.arguments, about.start, about.resume or [], about.env, about.files]
+        self._uses = names_in([*everywhere, about.permission.model_dump()])
         self.spec = CliSpec(
             name=about.name,
             install=about.install,
@@ -36,21 +38,8 @@ class DescribedEngine(CliEngine):
             takes_ids="session" in names_in([*about.start, *about.arguments]),
             stderr={kind: tuple(parts) for kind, parts in about.errors.items()},
             exit_codes=about.exit_codes,
+            takes_system="system" in self._uses,
         )
-        everywhere = [about.arguments, about.start, about.resume or [], about.env, about.files]
-        self._uses = names_in([*everywhere, about.permission.model_dump()])
-
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return self._impossible(turn) or await super().start(turn, trial)
-
-    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return self._impossible(turn) or await super().resume(session, turn, trial)
-
-    def _impossible(self, turn: TurnRequest) -> EngineTurn | None:
-        if not turn.system or "system" in self._uses:
-            return None
-        what = "it takes no system prompt: leave `input.system` out, or use another engine"
-        return EngineTurn(error=self.error("unsupported", what))
 
     def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
         profile = trial.profile
