@@ -16,12 +16,18 @@ import pytest
 
 from skillup.engines.base import TurnRequest
 from skillup.engines.registry import get_engine
-from skillup.gateway.server import open_gateway
 from skillup.process.tree import read_row, running_trees
 from skillup.schema.profile import Profile
-from skillup.trial.session import compared
 from tests.support.engine_turns import Conversation, calls, error_kind, make_trial, raw_streams
-from tests.support.model_server import Drop, HttpError, ModelRequest, ModelServer, Reply, Text
+from tests.support.model_server import (
+    Drop,
+    HttpError,
+    ModelRequest,
+    ModelServer,
+    Reply,
+    Script,
+    Text,
+)
 from tests.support.project import Project
 
 Begin = Callable[..., Conversation]
@@ -80,14 +86,13 @@ def test_turns_are_of_one_session_by_a_process_each_or_by_one(begin: Begin, sess
     assert '"session/prompt"' not in raw_streams(conversation.trial)["turn-01.stdout.jsonl"]
 
 
-def test_what_the_agent_left_running_is_ended_and_it_need_not_end_by_itself(begin: Begin) -> None:
+def test_it_need_not_end_by_itself_and_what_it_left_running_is_ended(begin: Begin) -> None:
     outcome = begin("lingering").say("leave one")
-    assert error_kind(outcome) is None
+    assert (error_kind(outcome), outcome.notices) == (None, [])
     assert outcome.process is not None
-    assert (outcome.process.ended_by, outcome.notices) == ("answered", [])
+    assert outcome.process.ended_by == "answered"
     noisy = begin().say("garbage")
     assert (error_kind(noisy), noisy.unread_lines, noisy.unknown_events) == (None, 1, 1)
-    assert error_kind(begin("commands").say("/tmp is a directory")) == "protocol"
 
 
 @pytest.mark.parametrize(
@@ -129,68 +134,62 @@ def test_a_process_that_died_between_turns_is_replaced_if_the_agent_can_load(beg
         assert after.response.endswith("was told: one | two | three" if kind is None else "")
 
 
+MODES = {"full": "bypassPermissions", "edits": "acceptEdits", "read_only": "default"}
+NOTICES = {
+    "question": "the agent asked, and nobody was there to answer: Which colour?",
+    "qwen": "the agent asked, and nobody was there to answer: Which colour?",
+    "unasked": "the agent did not ask before `execute`: "
+    "what `permission: read_only` lets it do is its own matter",
+}
+
+
 @pytest.mark.parametrize(
-    ("prompt", "kind", "words"),
+    ("permission", "prompt", "kind", "words"),
     [
-        ("die", "crash", "exit code 3"),
-        ("stop max_tokens", "model_error", "ran out of tokens"),
-        ("stop max_turn_requests", "max_turns", "its own limit"),
-        ("stop cancelled", "crash", "nobody had asked for"),
-        ("stop sulking", "protocol", "'sulking'"),
-        ("goose", "overloaded", "Ran into this error"),
-        ("error -32603 401 wrong key", "auth", "401 wrong key"),
-        ("error -32603 the 401 things", "model_error", "401 things"),
-        ("error -32603 unexpected status 401 Unauthorized", "auth", "401"),
-        ("error -32603 Request rejected (429): try again in 9 s", "rate_limit", "429"),
-        ("error -32000 log in", "auth", "log in"),
-        ("error -32603 fetch failed", "network", "fetch failed"),
+        ("full", "call execute ls", None, "by allow_once"),
+        ("edits", "call execute ls", None, "by reject_once"),
+        ("edits", "call edit a/b.txt", None, "by allow_once"),
+        ("edits", "call edit a/../../b.txt", None, "by reject_once"),
+        ("edits", "call edit /etc/passwd", None, "by reject_once"),
+        ("read_only", "call edit a.txt", None, "by reject_once"),
+        ("read_only", "unasked: call execute ls", None, "not asked"),
+        ("full", "file", None, "-32601"),
+        ("full", "question", None, "decline"),
+        ("full", "qwen", None, "by reject_once"),
+        ("full", "die", "crash", "exit code 3"),
+        ("full", "stop max_tokens", "model_error", "ran out of tokens"),
+        ("full", "stop max_turn_requests", "max_turns", "its own limit"),
+        ("full", "stop cancelled", "crash", "nobody had asked for"),
+        ("full", "stop sulking", "protocol", "'sulking'"),
+        ("full", "commands: /tmp is a directory", "protocol", "for a command"),
+        ("full", "nameless: goose", "overloaded", "Ran into this error"),
+        ("full", "error -32603 401 wrong key", "auth", "401 wrong key"),
+        ("full", "error -32603 the 401 things", "model_error", "401 things"),
+        ("full", "error -32603 unexpected status 401 Unauthorized", "auth", "401"),
+        ("full", "error -32603 Request rejected (429): try again in 9 s", "rate_limit", "429"),
+        ("full", "error -32000 log in", "auth", "log in"),
+        ("full", "error -32603 fetch failed", "network", "fetch failed"),
     ],
 )
-def test_failures_of_a_turn_and_their_kinds(
-    begin: Begin, prompt: str, kind: str, words: str
+def test_what_comes_of_a_turn(
+    begin: Begin, permission: str, prompt: str, kind: str | None, words: str
 ) -> None:
-    outcome = begin("nameless" * (prompt == "goose")).say(prompt)
+    """What the agent asks is answered by the permission, and failures have their kinds."""
+    quirks, _, prompt = prompt.rpartition(": ") if prompt[:5] != "error" else ("", "", prompt)
+    outcome = begin(quirks, permission=permission).say(prompt)
+
     assert error_kind(outcome) == kind
-    assert outcome.error is not None
-    assert words in outcome.error.message
-    assert outcome.error.retry_after_seconds == (9 if "429" in prompt else None)
-
-
-@pytest.mark.parametrize(
-    ("permission", "prompt", "answer"),
-    [
-        ("full", "call execute ls", "by allow_once"),
-        ("edits", "call execute ls", "by reject_once"),
-        ("edits", "call edit a/b.txt", "by allow_once"),
-        ("edits", "call edit a/../../b.txt", "by reject_once"),
-        ("edits", "call edit /etc/passwd", "by reject_once"),
-        ("read_only", "call edit a.txt", "by reject_once"),
-        ("full", "file", "-32601"),
-        ("full", "question", "decline"),
-        ("full", "qwen", "by reject_once"),
-    ],
-)
-def test_what_the_agent_asks_is_answered_by_the_permission(
-    begin: Begin, permission: str, prompt: str, answer: str
-) -> None:
-    outcome = begin(permission=permission).say(prompt)
-
-    assert (error_kind(outcome), outcome.response.removeprefix("Well, ")) == (None, answer)
-    mode = {"full": "bypassPermissions", "edits": "acceptEdits", "read_only": "default"}
-    assert f"mode {mode[permission]}" in [item.text for item in outcome.items]
-    asked = ["the agent asked, and nobody was there to answer: Which colour?"]
-    assert outcome.notices == (asked if prompt in ("question", "qwen") else [])
+    if outcome.error is not None:
+        assert words in outcome.error.message
+        assert outcome.error.retry_after_seconds == (9 if "429" in prompt else None)
+        return
+    assert outcome.response.removeprefix("Well, ") == words
+    assert f"mode {MODES[permission]}" in [item.text for item in outcome.items]
+    assert outcome.notices == [NOTICES[key] for key in (quirks, prompt) if key in NOTICES]
     results = [item.tool_result.status for item in outcome.items if item.tool_result]
-    refused = "error" if "reject" in answer else "success"
-    assert results == [refused] * (prompt.split()[0] in ("call", "qwen"))
-
-
-def test_who_does_not_ask_is_told_of(begin: Begin) -> None:
-    outcome = begin("unasked", permission="read_only").say("call execute ls")
-    assert [call.arguments for call in calls(outcome)] == [{"command": "ls"}]
-    assert [notice.partition(":")[0] for notice in outcome.notices] == [
-        "the agent did not ask before `execute`"
-    ]
+    assert results == ["error" if "reject" in words else "success"] * (
+        "y " in words or "not" in words
+    )
 
 
 @both_sessions
@@ -233,56 +232,44 @@ def test_profiles_that_cannot_work_say_why(begin: Begin) -> None:
 KEY = "sk-canary-7d1f20c4e8aa4b"
 
 
+def at_model(project: Project, script: Script, quirks: str, *more: str) -> tuple[Any, Any]:
+    """A case of two messages that the agent hands on to its model, behind the gateway; its turns.
+
+    It answers with the errors of its model as if they were its own words.
+    """
+    env = {"MODEL_URL": "{base_url}", "KEY": "{key}", "MODEL": "{model}", "QUIRKS": quirks}
+    profile = {"engine": "acp", "command": [sys.executable, str(AGENT)], "env": env, "model": "m"}
+    with ModelServer(script) as server:
+        profile |= {"base_url": f"{server.url}/v1", "api_key_env": "LAB_KEY"}
+        case = "input: {turns: [model one, model two]}\nassertions: [{contains: Fine}]\n"
+        project.write({"engines/a.yaml": json.dumps(profile), "case.yaml": case})
+        project.write({"eval.yaml": "name: lab\ncases: {files: [case.yaml]}\n"})
+        (found,) = project.run_json("eval.yaml", "-e", "a", *more, env={"LAB_KEY": KEY})["cases"]
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    assert {request.model for request in server.requests} == {"m"}
+    return found, project.record("case/a/with_skill/1")["turns"]
+
+
 @pytest.mark.parametrize(
-    ("quirks", "reply", "kinds"),
+    ("quirks", "reply", "kind"),
     [
-        ("", Text("Fine."), [None, None]),
-        ("amnesia", Text("Fine."), [None, "session_lost"]),
-        ("resume-only", Text("Fine."), [None, None]),
-        ("", HttpError(529, "busy", {"retry-after": "23"}), ["overloaded", "overloaded"]),
-        ("", HttpError(401, "no"), ["auth", "auth"]),
-        ("", Drop(), ["network", "network"]),
+        ("", Text("Fine."), None),
+        ("resume-only", Text("Fine."), None),
+        ("amnesia", Text("Fine."), "session_lost"),
+        ("", HttpError(529, "busy", {"retry-after": "23"}), "overloaded"),
+        ("", HttpError(401, "no"), "auth"),
+        ("", Drop(), "network"),
     ],
 )
 def test_the_gateway_has_the_key_and_proves_what_the_model_was_sent_and_said(
-    begin: Begin, quirks: str, reply: Reply, kinds: list[str | None]
+    project: Project, quirks: str, reply: Reply, kind: str | None
 ) -> None:
-    """The agent answers with the errors of its model as if they were its own words."""
-    seen: list[ModelRequest] = []
-
-    def script(request: ModelRequest) -> Reply:
-        seen.append(request)
-        return reply
-
-    env = {"MODEL_URL": "{base_url}", "KEY": "{key}", "MODEL": "{model}"}
-
-    async def turns() -> None:
-        with ModelServer(script) as server:
-            keys = {"base_url": f"{server.url}/v1", "api_key_env": "LAB_KEY", "model": "m1"}
-            conversation = begin(quirks, env=env, **keys)
-            trial, engine = conversation.trial, conversation.engine
-            assert engine.model_address(trial) == (f"{server.url}/v1", {"LAB_KEY"})  # type: ignore[attr-defined]
-            async with open_gateway({}) as gateway:
-                route = gateway.route(f"{server.url}/v1")
-                own = {**trial.environment, "LAB_KEY": route.placeholder(KEY)}
-                trial = replace(trial, environment=own, gateway=route)
-                route.begin("turn-01", ["model one"])
-                first = await engine.start(TurnRequest(1, "model one"), trial)
-                outcomes = [compared(first, route, trial.profile)]
-                route.begin("turn-02", ["model one", "model two"])
-                turn = TurnRequest(2, "model two", previous=first.fingerprint)
-                second = await engine.resume(first.session or "", turn, trial)  # type: ignore[attr-defined]
-                outcomes.append(compared(second, route, trial.profile))
-        assert [error_kind(outcome) for outcome in outcomes] == kinds
-        if kinds == [None, None]:
-            assert [o.usage and o.usage.input_tokens for o in outcomes] == [100, 100]
-            assert outcomes[1].session_verified
-        for outcome in outcomes:
-            assert outcome.error is None or not quirks or "did not hold" in outcome.error.evidence
-        assert {request.headers["authorization"] for request in seen} == {f"Bearer {KEY}"}
-        assert {request.model for request in seen} == {"m1"}
-
-    anyio.run(turns)
+    found, turns = at_model(project, lambda _: reply, quirks, "--rate-limit-wait", "0s")
+    assert (found["error"] or {}).get("kind") == kind
+    if kind is None:
+        assert [turn["usage"]["input_tokens"] for turn in turns] == [100, 100]
+        assert turns[1]["session_verified"]
+    assert kind != "session_lost" or "did not hold" in turns[1]["error"]["evidence"]
 
 
 @pytest.mark.slow
@@ -293,15 +280,8 @@ def test_a_message_that_was_refused_begins_the_trial_anew(project: Project) -> N
     def script(request: ModelRequest) -> Reply:
         asked.append(request.latest)
         refused = request.latest == "model two" and asked.count("model two") == 1
-        return HttpError(429, "no", {"retry-after": "1"}) if refused else Text(request.latest)
+        return HttpError(429, "no", {"retry-after": "1"}) if refused else Text("Fine.")
 
-    env = {"MODEL_URL": "{base_url}", "KEY": "{key}", "MODEL": "{model}"}
-    profile = {"engine": "acp", "command": [sys.executable, str(AGENT)], "env": env, "model": "m"}
-    with ModelServer(script) as server:
-        profile |= {"base_url": f"{server.url}/v1", "api_key_env": "LAB_KEY"}
-        case = "input: {turns: [model one, model two]}\nassertions: [{contains: model two}]\n"
-        project.write({"engines/a.yaml": json.dumps(profile), "case.yaml": case})
-        project.write({"eval.yaml": "name: lab\ncases: {files: [case.yaml]}\n"})
-        result = project.run_json("eval.yaml", "-e", "a", env={"LAB_KEY": KEY})
-    assert [(case["status"], case["attempt"]) for case in result["cases"]] == [("PASS", 2)]
+    found, _ = at_model(project, script, "")
+    assert (found["status"], found["attempt"]) == ("PASS", 2)
     assert asked == ["model one", "model two", "model one", "model two"]
