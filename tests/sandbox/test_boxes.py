@@ -28,6 +28,16 @@ pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubble
 BOX = "{type: bubblewrap}"
 
 
+@pytest.fixture(params=["bubblewrap", pytest.param("podman", marks=pytest.mark.slow)])
+def box(request: pytest.FixtureRequest) -> str:
+    """What a suite's `environment` says."""
+    if request.param == "bubblewrap":
+        return BOX
+    if (image := podman_image()) is None:
+        pytest.skip("podman is not installed")
+    return in_container("podman", image)
+
+
 def suite(project: Project, environment: str, case: str, more: str = "") -> Project:
     eval_yaml = f"name: s\nenvironment: {environment}\n"
     return project.write({"cases/eval.yaml": eval_yaml, "cases/a.yaml": case + more})
@@ -222,21 +232,16 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("podman", marks=pytest.mark.slow)])
-def test_limits_hold_or_are_refused(project: Project, kind: str) -> None:
-    image = podman_image()
-    if kind == "podman" and image is None:
-        pytest.skip("podman is not installed")
-    start = BOX if kind == "bubblewrap" else in_container(kind, image or "")
+def test_limits_hold_or_are_refused(project: Project, box: str) -> None:
     for limit, command in LIMITS.items():
-        suite(project, f"{start[:-1]}, limits: {{{limit}}}}}", running(f"! {command}"))
+        suite(project, f"{box[:-1]}, limits: {{{limit}}}}}", running(f"! {command}"))
         assert outcome(project)[0]["status"] == "PASS", limit
-        suite(project, start, running(command))
+        suite(project, box, running(command))
         assert outcome(project)[0]["status"] == "PASS", limit
-    suite(project, f"{start[:-1]}, limits: {{processes: 64}}}}", running("true"))
+    suite(project, f"{box[:-1]}, limits: {{processes: 64}}}}", running("true"))
     case, _ = outcome(project)
     refused = "does not hold for root" in ((case["error"] or {}).get("message") or "")
-    assert refused is (kind == "bubblewrap" and os.geteuid() == 0)
+    assert refused is (box == BOX and os.geteuid() == 0)
 
 
 def test_processes_are_limited_for_other_users_than_root() -> None:
@@ -269,12 +274,7 @@ for target in sys.argv[1:]:
 """
 
 
-@pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("podman", marks=pytest.mark.slow)])
-def test_only_hosts_that_are_named_are_reached(project: Project, kind: str) -> None:
-    image = podman_image()
-    if kind == "podman" and image is None:
-        pytest.skip("podman is not installed")
-    start = BOX if kind == "bubblewrap" else in_container(kind, image or "")
+def test_only_hosts_that_are_named_are_reached(project: Project, box: str) -> None:
     with serving(socket.AF_INET, ("127.0.0.1", 0)) as (_, port):
         other = f"localhost:{port - 1} evil.localhost:{port} 127.0.0.1:{port}"
         direct = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 3)'"
@@ -287,25 +287,20 @@ def test_only_hosts_that_are_named_are_reached(project: Project, kind: str) -> N
             f"assertions: [{{contains: 'localhost:{port} open'}}, {{contains: no direct way}}]\n"
         )
         egress = f"allowed_egress: ['localhost:{port}', '*.example']"
-        suite(project, f"{start[:-1]}, {egress}}}", case)
+        suite(project, f"{box[:-1]}, {egress}}}", case)
         found, record = outcome(project)
     assert found["status"] == "PASS", record["turns"][0]["response"]
     answer = record["turns"][0]["response"].splitlines()
-    suite(project, f"{start[:-1]}, network_policy: allow_all}}", running("true"))
+    suite(project, f"{box[:-1]}, network_policy: allow_all}}", running("true"))
     found, told = outcome(project)
     assert (found["status"], told["sandbox"]["network"]) == ("PASS", ["*"])
     assert [line.split()[2] for line in answer if "HTTP" in line] == ["403"] * 3, answer
     assert record["sandbox"]["network"] == [f"localhost:{port}", "*.example"]
 
 
-@pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("podman", marks=pytest.mark.slow)])
-def test_nothing_is_left_of_a_skillup_that_is_killed(project: Project, kind: str) -> None:
-    image = podman_image()
-    if kind == "podman" and image is None:
-        pytest.skip("podman is not installed")
-    start = BOX if kind == "bubblewrap" else in_container(kind, image or "")
+def test_nothing_is_left_of_a_skillup_that_is_killed(project: Project, box: str) -> None:
     sleep = f"sleep 71.{os.getpid()}"
-    suite(project, start, running(f"trap '' INT TERM; setsid {sleep} & {sleep}"))
+    suite(project, box, running(f"trap '' INT TERM; setsid {sleep} & {sleep}"))
 
     def left() -> list[psutil.Process]:
         found = list[psutil.Process]()
