@@ -42,13 +42,7 @@ from skillup.engines.session_files import (
     missing_message,
 )
 from skillup.frozen import frozen
-from skillup.process.run import (
-    ANSWERED_SECONDS,
-    ProcessOutcome,
-    ProcessRequest,
-    run_process,
-    run_quiet,
-)
+from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
@@ -79,7 +73,7 @@ class CliSpec:
     exit_codes: Mapping[int, ErrorKind] = field(default_factory=dict)  # The same of exit codes
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
-    lingers_seconds: float | None = None  # After an answer; None: it ends by itself
+    lingers: bool = False  # It need not end by itself after an answer
 
 
 class CliEngine(ABC):
@@ -425,7 +419,7 @@ class CliTurn:
             marker=trial.marker,
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
-            answered_seconds=engine.spec.lingers_seconds or ANSWERED_SECONDS,
+            lingers=engine.spec.lingers,
             farewell=parser.farewell,
         )
         request = trial.box.request(direct)
@@ -459,7 +453,7 @@ class CliTurn:
             error = engine.error(failure.kind, secrets.mask(failure.text), shown)
         notices = [*parser.notices]
         notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
-        if outcome.ended_by == "answered" and engine.spec.lingers_seconds is None:
+        if outcome.ended_by == "answered" and not engine.spec.lingers:
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
         if (route := self.trial.gateway) is not None:  # another one in every trial

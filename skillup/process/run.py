@@ -38,7 +38,9 @@ from skillup.process.tree import (
 _QUIET_OUTPUT_BYTES = 64 << 20
 _POLL_SECONDS = 0.01
 # How long a process may go on after its answer was complete.
-ANSWERED_SECONDS = 5.0
+_ANSWERED_SECONDS = 5.0
+# One that goes on for ever if nobody ends it; or what has been told that it is to end.
+_LINGERS_SECONDS = 1.0
 # Helpers that end because their parent did need a moment; they are no leftovers.
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
@@ -72,7 +74,7 @@ class ProcessRequest:
     """Called after each line: whether the answer is complete, so that the process should exit."""
     redact: Callable[[bytes], bytes] | None = None  # Masks secrets in one line
     spared: frozenset[str] = frozenset()  # Names of programs that only SIGKILL is sent to
-    answered_seconds: float = ANSWERED_SECONDS  # It may go on so long after that, or a farewell
+    lingers: bool = False  # It need not exit then: it is given less time
     farewell: Callable[[], bytes] = bytes  # What one that still reads is told before its end
 
 
@@ -375,7 +377,8 @@ class _Supervision:
             return
         self._answered = not self._answered
         # It may go on, as with the result of a task in the background.
-        grace = self._loop.time() + self._request.answered_seconds
+        seconds = _LINGERS_SECONDS if self._request.lingers else _ANSWERED_SECONDS
+        grace = self._loop.time() + seconds
         self._set_timer(grace if self._answered else self._time_limit)
 
     def _wake(self) -> None:
@@ -467,7 +470,7 @@ class _Supervision:
         self._feed()
         if not last:
             return
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self._request.answered_seconds):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_LINGERS_SECONDS):
             while not self._collect():
                 await self._next_change()
 

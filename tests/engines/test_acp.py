@@ -225,6 +225,7 @@ def test_profiles_that_cannot_work_say_why(begin: Begin) -> None:
     assert "name it in the profile's `command`" in problem(command=None)
     assert "the profile needs `base_url`, `model`" in problem(env={"A": "{base_url} {model}"})
     assert "`model` has to be handed on" in problem(model="m1")
+    assert "`base_url` has to be handed on" in problem(base_url="http://127.0.0.1:9")
     assert "SyntaxError" in problem(command=[sys.executable, "-c", "what now"])
     assert error_kind(begin().say("hello", system="Be terse.")) == "unsupported"
 

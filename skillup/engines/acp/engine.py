@@ -26,7 +26,6 @@ _FIELDS = {"base_url": "base_url", "key": "api_key_env", "model": "model"}
 """Filled in where `{…}` is in `env` or `args` of a profile; with its key that must be there."""
 _FIELD = re.compile(rf"\{{({'|'.join(_FIELDS)})\}}")
 _CHECK_SECONDS = 60.0
-_LINGERS_SECONDS = 1.0  # Some go on for ever when nobody asks them any more
 
 
 class Acp(CliEngine):
@@ -40,7 +39,7 @@ class Acp(CliEngine):
         skill_directory=".agents/skills",
         takes_ids=False,
         takes_system=False,
-        lingers_seconds=_LINGERS_SECONDS,
+        lingers=True,
     )
 
     def arguments(
@@ -89,13 +88,15 @@ class Acp(CliEngine):
     def _problem(self, profile: Profile) -> TurnError | None:
         """What the profile lacks."""
         uses = _fields(profile)
-        lacks = [
-            f"`{key}`" for f, key in _FIELDS.items() if f in uses and not getattr(profile, key)
-        ]
-        what = f"the profile needs {', '.join(lacks)}" if lacks else ""
-        if profile.model and "model" not in uses:
-            what = "`model` has to be handed on in the profile's `env` or `args`, as {model}"
-        return self.error("engine_not_usable", what) if what else None
+        lacks = [key for f, key in _FIELDS.items() if f in uses and not getattr(profile, key)]
+        if lacks:
+            what = f"the profile needs {', '.join(f'`{key}`' for key in lacks)}"
+            return self.error("engine_not_usable", what)
+        for key in ("model", "base_url"):
+            if getattr(profile, key) and key not in uses:
+                what = f"`{key}` has to be handed on in the profile's `env` or `args`, as {{{key}}}"
+                return self.error("engine_not_usable", what)
+        return None
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         return await AcpTurn(self, turn, trial, None).run()
@@ -118,7 +119,7 @@ class Acp(CliEngine):
             parser.outgoing,
             _CHECK_SECONDS,
             has_answered=lambda: parser.closed,
-            answered_seconds=_LINGERS_SECONDS,
+            lingers=True,
         )
         outcome = await LiveSlot().run(request, parser.feed, lambda: False)
         if parser.finished:
