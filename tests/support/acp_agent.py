@@ -116,7 +116,7 @@ def prompted(request: dict[str, Any]) -> None:
     (SESSIONS / session).write_text(json.dumps(prompts))
     if "late" in QUIRKS:
         replay(prompts)
-    if "commands" in QUIRKS and text.strip().startswith("/"):
+    if "silent" in QUIRKS:
         return send(id=request["id"], result={"stopReason": "end_turn"})
     word, _, rest = text.partition(" ")
     if word == "error":

@@ -178,8 +178,9 @@ class AcpTurn(CliTurn):
         if last.status is None or last.broken:
             kind, what = "network", "did not answer to the end"
         # The agent may have been ended in the middle of it; a provider may tell no usage.
-        cut = last.broken and (last.status is None or error is None)
-        empty = error is None and not parser.items and last.ended and last.usage() is None
+        unexplained = error is None or error.kind == "protocol"
+        cut = last.broken and (last.status is None or unexplained)
+        empty = unexplained and not parser.items and last.ended and last.usage() is None
         if not (cut or empty or last.status not in (None, 200)):
             return error
         text = parser.failure.text if parser.failure else parser.response or "there was no answer"

@@ -302,13 +302,14 @@ class AcpEvents(EventParser):
             self._failed({"message": self.response}, "model_error")
         elif reason == "cancelled" and refused:
             self.notice("the agent ended the turn, as a call was not permitted")
-        elif not self.items and (self._prompt or "").lstrip().startswith("/"):
-            what = "it did nothing: it took the message, which begins with a slash, for a command"
-            self._fail("protocol", what)
         elif reason in _STOPS:
             self._fail(*_STOPS[reason])
         elif reason not in ("end_turn", "refusal"):
             self._fail("protocol", f"it stopped for a reason that is not known: {reason!r}")
+        elif reason == "end_turn" and not (self.response or self._calls):
+            is_command = (self._prompt or "").lstrip().startswith("/")
+            why = ": it took the message, which begins with a slash, for a command" * is_command
+            self._fail("protocol", f"it ended the turn without an answer or a tool call{why}")
         self.finished = self.closed = True
 
     # What the agent asks.
