@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from tests.e2e.conftest import ENGINES, KEYS, Lab, both_sessions, remembering
+from tests.e2e.conftest import ENGINES, KEYS, Lab, remembering
 from tests.support.model_server import Rule, Shell, Text, WriteFile
 
 pytestmark = pytest.mark.e2e
@@ -35,19 +35,15 @@ answer = remembering(
 
 
 @pytest.mark.slow
-@both_sessions
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
-    lab: Lab, engine: str, session: str
+def test_what_branches_share_is_asked_once_and_each_goes_on_from_it_in_a_process_that_stays(
+    lab: Lab, engine: str
 ) -> None:
-    project, server = lab(answer, {"cases/c.yaml": BRANCHED}, f"session: {session}\n")
-    arguments = ("run", "cases", "-e", engine, "--json", "--keep-workspaces")
-    outcome = project.run(*arguments, env=KEYS)
-    grades = {case["case_id"]: case for case in outcome.data["cases"]}
-    assert {name: grade["status"] for name, grade in grades.items()} == {
-        "c/refuse": "PASS",
-        "c/agree": "PASS",
-    }, outcome.data
+    """With a process a turn: the conformance, and test_placed_sessions.py."""
+    project, server = lab(answer, {"cases/c.yaml": BRANCHED}, "session: live\n")
+    result = project.run_json("cases", "-e", engine, "--keep-workspaces", env=KEYS)
+    grades = {case["case_id"]: case["status"] for case in result["cases"]}
+    assert grades == {"c/refuse": "PASS", "c/agree": "PASS"}, result
 
     asked = [request.user_texts for request in server.requests]
     shared = ["write the log", "delete it"]
@@ -58,8 +54,7 @@ def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
     assert asked.count([*shared, "yes", "and now?"]) == 1
     for request in server.requests:
         if len(request.user_texts) > 2:
-            said = request.assistant_texts[:2]
-            assert said == ["Written.", "Are you sure?"]
+            assert request.assistant_texts[:2] == ["Written.", "Are you sure?"]
             assert any(entry.role == "result" for entry in request.entries)
 
     both = [project.record(f"c/{name}/{engine}/with_skill/1") for name in ("refuse", "agree")]
@@ -67,13 +62,8 @@ def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
     parent = both[0]["turns"][1]["session"]
     assert both[1]["turns"][1]["session"] == parent
     assert parent["session_id"] not in {one["session_id"] for one in both}
-    (file,) = [
-        path
-        for path in (project.latest_run() / "scratch").resolve().glob("*/shared-2/home/**/*.jsonl")
-        if parent["session_id"] in path.name
-    ]
-    content = file.read_bytes()
+    scratch = (project.latest_run() / "scratch").resolve()
+    (file,) = scratch.glob(f"*/shared-2/home/**/*{parent['session_id']}*.jsonl")
     # A process that stayed may write a line when it ends.
-    assert session == "live" or len(content) == parent["prefix_bytes"]
-    content = content[: parent["prefix_bytes"]]
+    content = file.read_bytes()[: parent["prefix_bytes"]]
     assert hashlib.sha256(content).hexdigest() == parent["prefix_sha256"]

@@ -11,6 +11,7 @@ import pytest
 from skillup.engines.base import TurnRequest
 from skillup.engines.codex.engine import Codex
 from skillup.gateway.server import open_gateway
+from skillup.history.runs import read_run
 from tests.e2e.conftest import Begin, Lab, Serve, both_sessions, with_variables
 from tests.support.model_server import Drop, HttpError, ModelRequest, Reply, Shell, Text
 
@@ -62,6 +63,12 @@ def test_the_agent_never_sees_the_key_and_each_turn_is_counted_as_the_provider_d
     keys = {r.headers.get("x-api-key", "") or r.headers["authorization"] for r in server.requests}
     assert keys == {CANARY, f"Bearer {CANARY}"}
     assert {r.headers.get("x-of-proxy") for r in server.requests} == {CANARY, None}
+    about = read_run(project.latest_run()).about  # what nights are compared by
+    asked = {"claude": set[str](), "codex": set[str]()}
+    for r in server.requests:
+        asked["codex" if r.api == "openai" else "claude"].add(r.model)
+    assert {e: {m.partition("[")[0]} for e, m in about.models.items()} == asked
+    assert about.cli_versions.keys() == asked.keys()
     found = [path for path in project.root.rglob("*") if path.is_file()]
     assert not [path for path in found if CANARY.encode() in path.read_bytes()]
     project.run("export", str(project.latest_run()), "--format", "files", "--out", "files")
@@ -73,39 +80,27 @@ def test_the_agent_never_sees_the_key_and_each_turn_is_counted_as_the_provider_d
         assert "after [" in line["answer"]
 
 
-FORKED = """
-    input:
-      history: [{role: user, content: Remember walrus}, {role: assistant, content: Noted}]
-      turns:
-        - content: what was it
-          branches: [{name: x, turns: [this]}, {name: y, turns: [that]}]
-    assertions: [{contains: walrus}]
-    """
-
-
-def test_histories_and_forks_are_proven_too_and_off_means_off(lab: Lab, engine: str) -> None:
-    project, server = lab(look, {"cases/a.yaml": FORKED})
+def test_a_key_of_the_profiles_own_outranks_it_and_off_means_off(lab: Lab, engine: str) -> None:
+    case = "input: {turns: [hello]}\nassertions: [{contains: hello}]\n"
+    project, server = lab(look, {"cases/a.yaml": case})
     profile = (project.root / f"engines/{engine}.yaml").read_text()
     own = "env: {ANTHROPIC_API_KEY: '${OTHER}', LAB_KEY: '${OTHER}', "
-    project.write({f"engines/{engine}.yaml": profile.replace("env: {", own)})
-    result = project.run_json("cases", "-e", engine, env={**KEYS, "OTHER": "sk-of-the-profile"})
-    keys = {r.headers.get("x-api-key") or r.headers["authorization"] for r in server.requests}
-    assert keys <= {"sk-of-the-profile", "Bearer sk-of-the-profile"}
-    assert [case["status"] for case in result["cases"]] == ["PASS"] * 2, result["cases"]
-    for case in result["cases"]:
-        turns = project.record(f"{case['case_id']}/{engine}/with_skill/1")["turns"]
-        assert [turn["traffic"]["continued"] for turn in turns] == [True, True]
+    project.write({"engines/own.yaml": profile.replace("env: {", own)})
     project.write({"engines/direct.yaml": profile + "gateway: off\n"})
     project.write({"engines/mine.yaml": profile + "isolation: shared\n"})
-    for name in ("direct", "mine"):
-        project.run_json("cases", "-e", name, "-k", "a*x", env=KEYS)
-        turns = project.record(f"{result['cases'][0]['case_id']}/{name}/with_skill/1")["turns"]
-        assert [turn["traffic"] for turn in turns] == [None, None]
+    for name in ("own", "direct", "mine"):
+        project.run_json("cases", "-e", name, env={**KEYS, "OTHER": "sk-of-the-profile"})
+        (turn,) = project.record(f"a/{name}/with_skill/1")["turns"]
+        assert (turn["traffic"] is None) is (name != "own")
+        if name == "own":
+            keys = {
+                r.headers.get("x-api-key") or r.headers["authorization"] for r in server.requests
+            }
+            assert keys <= {"sk-of-the-profile", "Bearer sk-of-the-profile"}
 
 
 WAIT = {"retry-after": "23"}
 FAULTS = {
-    "unauthorized": (HttpError(401, "wrong key"), "auth", None),
     "limited": (HttpError(429, "slow down", WAIT), "rate_limit", 23),
     "overloaded": (HttpError(529, "busy", WAIT), "overloaded", 23),
     "dropped": (Drop(), "network", None),

@@ -19,7 +19,7 @@ from skillup.engines.base import EngineTurn, HistorySeeder, SessionForker
 from skillup.engines.claude_code.engine import CLOSING, OPENING
 from skillup.schema.record import HistoryItem
 from tests.e2e.conftest import Begin, Serve, file_of, state_of
-from tests.support.engine_turns import Conversation, calls, error_kind
+from tests.support.engine_turns import Conversation, error_kind
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall, WriteFile
 from tests.support.pasts import SOUP, assistant, call, result, user
 from tests.support.session_files import read
@@ -111,36 +111,6 @@ def fork(parent: Conversation, base: Path, **changes: Any) -> Conversation:
     placed = anyio.run(parent.engine.fork, session, parent.trial, child)
     assert placed.error is None
     return Conversation(parent.engine, child, [*parent.outcomes, placed])
-
-
-@pytest.mark.slow
-def test_the_model_sees_the_history_on_every_turn_and_was_not_asked_before(
-    begin: Begin, model_server: Serve, engine: str
-) -> None:
-    server = model_server(answer)
-    conversation = begin(server.url)
-
-    placed = seed(conversation, PASTS[engine])
-    assert server.requests == []
-    first, second = conversation.say("one"), conversation.say("work")
-
-    assert placed.error is None
-    assert list(placed.notices) == []
-    assert placed.session is not None
-    assert placed.session == conversation.trial.session_id
-    assert [error_kind(first), error_kind(second)] == [None, None]
-    assert [first.session_verified, second.session_verified] == [True, True]
-    assert first.session == second.session == placed.session
-    counted = [o.fingerprint.messages for o in (placed, first, second) if o.fingerprint]
-    assert counted == [2, 3, 4]
-    live = [("user", "one"), ("assistant", "Turn 3: one"), ("user", "work")]
-    sent = [request.conversation for request in server.requests]
-    assert sent[:2] == [AS_SENT[engine] + live[:1], AS_SENT[engine] + live]
-    # No summary of the history, nor anything else that would cost something.
-    assert server.background == []
-    assert calls(first) == []
-    assert [made.kind for made in calls(second)] == ["shell", "write"]
-    assert second.unknown_events == 0
 
 
 @only_claude

@@ -8,8 +8,7 @@ import signal
 import psutil
 import pytest
 
-from skillup.history.runs import read_run
-from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions, remembering
+from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions
 from tests.support.model_server import (
     Hang,
     ModelRequest,
@@ -17,64 +16,13 @@ from tests.support.model_server import (
     Rule,
     Shell,
     Text,
-    WriteFile,
     by_rules,
 )
 from tests.support.project import wait_until
 
 pytestmark = pytest.mark.e2e
 
-THREE_TURNS = """
-    id: {id}
-    input:
-      turns:
-        - content: "one of {id}"
-          assertions: [{{contains: "{id}"}}]
-        - content: "write for {id}"
-          capture: [{{variable: n, pattern: '(\\d+) files'}}]
-          assertions: [{{tool_called: {{kind: write}}}}, {{files_exist: [out.txt]}}]
-        - content: "three <<n>> of {id}"
-          assertions: [{{contains: {{all: ["one of {id}", "write for {id}"]}}}}]
-    """
 TWO_TURNS = "input: {turns: [one, two]}\nassertions: [{tool_not_called: {kind: shell}}]\n"
-
-
-remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]))
-
-
-@pytest.mark.slow
-def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_are_its_own(
-    lab: Lab,
-) -> None:
-    names = ["ant", "bee"]
-    cases = {f"cases/{name}.yaml": THREE_TURNS.format(id=name) for name in names}
-    project, server = lab(remember, cases)
-    result = project.run_json("cases", "-e", "claude", "-e", "codex", "-j", "8", env=KEYS)
-    assert {case["status"] for case in result["cases"]} == {"PASS"}, result["cases"]
-    assert len(result["cases"]) == 4
-    last = [r for r in server.requests if r.latest.startswith("three")]
-    assert len(last) == 4
-    for request in last:
-        own = next(name for name in names if request.latest.endswith(name))
-        assert request.user_texts == [f"one of {own}", f"write for {own}", f"three 3 of {own}"]
-    sessions = {case["session_id"] for case in result["cases"]}
-    assert len(sessions) == 4
-    assert all(t["session_verified"] for c in result["cases"] for t in c["turns"][1:])
-    for case in result["cases"]:
-        assert [turn["usage"]["output_tokens"] for turn in case["turns"]] == [10, 20, 10]
-        record = project.record(f"{case['case_id']}/{case['engine']}/with_skill/1")
-        calls = [
-            [i["tool_call"]["kind"] for i in turn["transcript"] if i["tool_call"]]
-            for turn in record["turns"]
-        ]
-        assert calls == [[], ["write"], []], case["engine"]
-    about = read_run(project.latest_run()).about  # what nights are compared by
-    asked = {
-        engine: {r.model for r in server.requests if r.model[:3] == m}
-        for engine, m in (("claude", "cla"), ("codex", "gpt"))
-    }
-    assert {e: {m.partition("[")[0]} for e, m in about.models.items()} == asked
-    assert about.cli_versions.keys() == {"claude", "codex"}
 
 
 @both_sessions

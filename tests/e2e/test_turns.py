@@ -11,8 +11,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.checks.evaluate import evaluate
-from skillup.schema.checks import Check
 from skillup.schema.profile import Price
 from tests.e2e.conftest import Begin, Serve, state_of, with_variables
 from tests.support.children import is_alive
@@ -26,65 +24,22 @@ from tests.support.model_server import (
     Rule,
     Script,
     Shell,
-    SkillCall,
     Text,
     ToolCall,
     Usage,
     WriteFile,
     by_rules,
 )
-from tests.support.records import file_states, make_record, make_turn
 
 pytestmark = pytest.mark.e2e
 only_claude = pytest.mark.parametrize("engine", ["claude"])
 only_codex = pytest.mark.parametrize("engine", ["codex"])
 MODELS = {"claude": "claude-sonnet-4-5", "codex": "gpt-5.4"}
-# Of two requests. Claude counts what it reads from the cache, and writes there, apart.
+# Claude counts what it reads from the cache, and writes there, apart.
 TOKENS: dict[str, dict[str, int | None]] = {
-    "claude": {"input_tokens": 230, "reasoning_tokens": None},
-    "codex": {"input_tokens": 200, "reasoning_tokens": 6},
+    "claude": {"input_tokens": 1205, "reasoning_tokens": None},
+    "codex": {"input_tokens": 1000, "reasoning_tokens": 3},
 }
-
-
-def test_a_conversation_of_three_turns_is_one_session_and_each_turn_has_its_own_calls_and_tokens(
-    begin: Begin, model_server: Serve, engine: str
-) -> None:
-    def script(request: ModelRequest) -> Reply:
-        thoughts = {"reasoning": 3} if engine == "codex" else {}
-        usage = Usage(input=100, cached=10, cache_write=5, output=7, **thoughts)
-        if request.tool_round == 0:
-            return Answer(Shell(f"echo {request.latest}"), usage=usage)
-        return Answer(Text(request.latest.upper()), usage=usage)
-
-    server = model_server(script)
-    conversation = begin(server.url, model=MODELS[engine])
-    words = ["one", "two", "three"]
-
-    outcomes = [conversation.say(word) for word in words]
-
-    assert [error_kind(outcome) for outcome in outcomes] == [None, None, None]
-    assert [outcome.response for outcome in outcomes] == ["ONE", "TWO", "THREE"]
-    assert [outcome.session_verified for outcome in outcomes] == [None, True, True]
-    assert [o.fingerprint.messages for o in outcomes if o.fingerprint] == [1, 2, 3]
-    (session,) = {outcome.session for outcome in outcomes if outcome.session}
-    assert {request.session_id for request in server.requests} == {session}
-    assert server.requests[-1].user_texts == words
-    assert server.requests[-1].assistant_texts == ["ONE", "TWO"]
-    assert {request.model for request in server.requests} == {MODELS[engine]}
-    assert server.background == []
-    for outcome, word in zip(outcomes, words, strict=True):
-        assert [call.arguments["command"] for call in calls(outcome)] == [f"echo {word}"]
-        assert outcome.usage is not None
-        assert outcome.usage.model_dump(exclude={"requests"}) == {
-            "cached_input_tokens": 20,
-            "cache_write_tokens": 10,
-            "output_tokens": 14,
-            **TOKENS[engine],
-        }
-        assert outcome.unknown_events == 0
-    # Claude tells a cost, of the process; codex tells none.
-    assert (outcomes[0].cost_usd is None) is (engine == "codex")
-    assert outcomes[2].cost_usd == pytest.approx(outcomes[0].cost_usd)
 
 
 def test_tool_calls_have_portable_kinds_and_results_and_their_children_are_ended(
@@ -172,74 +127,50 @@ def test_prompts_reach_the_model_as_written(begin: Begin, model_server: Serve, e
     assert "CONTENT OF THE FILE" not in server.requests[-1].raw_text
 
 
-def test_a_skill_of_the_workspace_is_found_and_its_use_is_seen(
+def test_a_skill_that_the_prompt_names_is_used(
     begin: Begin, model_server: Serve, engine: str
 ) -> None:
-    """By the model's own choice, and named in the prompt (Claude: `/name`, codex: `$name`)."""
-    server = model_server(by_rules(Rule("please", [SkillCall("greeter"), Text("Greeted.")])))
-    conversation = begin(server.url)
+    """Claude: `/name`, codex: `$name`."""
+    conversation = begin(model_server().url)
     (folder,) = conversation.engine.skill_directories()
     skill = write_skill(conversation.trial.workspace / folder)
     conversation.trial = replace(conversation.trial, skills={"greeter": skill})
+    prompt = {"claude": "/greeter the king", "codex": "$greeter the king"}[engine]
 
-    outcome = conversation.say("please greet")
-    read = server.requests[-1]
-    named = conversation.say(
-        {"claude": "/greeter the king", "codex": "$greeter the king"}[engine],
-        slash_command=engine == "claude",
-    )
+    named = conversation.say(prompt, slash_command=engine == "claude")
 
-    if engine == "claude":
-        assert [(c.kind, c.arguments["skill"]) for c in calls(outcome)] == [("skill", "greeter")]
-        assert "Always bow first." in read.system
-    else:
-        assert [call.kind for call in calls(outcome)] == ["shell"]
-        file = {".agents/skills/greeter/SKILL.md": (skill / "SKILL.md").read_text()}
-        turn = make_turn(outcome.response, transcript=list(outcome.items))
-        recorded = make_record(turn, initial_files=file_states(file))
-        assert evaluate(Check(skill_used="greeter"), recorded.context()).passed
-        assert "Always bow first." in read.tool_results[0]
     assert error_kind(named) is None
     assert [call.arguments for call in calls(named)] == [{"skill": "greeter"}]
 
 
-@pytest.mark.parametrize(
-    ("engine", "permission", "written", "ran"),
-    [
-        ("claude", "edits", True, False),
-        pytest.param("claude", "read_only", False, False, marks=pytest.mark.slow),
-        ("codex", "edits", True, True),
-        ("codex", "read_only", False, False),
-    ],
-)
-def test_the_permission_is_the_same_on_every_turn(
-    begin: Begin, model_server: Serve, permission: str, written: bool, ran: bool
+@pytest.mark.parametrize(("engine", "ran"), [("claude", False), ("codex", True)])
+def test_with_edits_its_tools_write_files_and_the_sandbox_holds_commands_on_every_turn(
+    begin: Begin, model_server: Serve, ran: bool
 ) -> None:
+    """`read_only`: the conformance."""
+
     def script(request: ModelRequest) -> Reply:
         name = request.latest
         steps: list[Reply] = [
-            Shell("echo before"),
             Shell(f"python3 -c \"open('{name}-ran', 'w')\""),
             WriteFile(f"{name}-written", "x"),
             Shell("echo after"),
         ]
         return steps[request.tool_round] if request.tool_round < len(steps) else Text("ok")
 
-    conversation = begin(model_server(script).url, permission=permission)
+    conversation = begin(model_server(script).url, permission="edits")
     workspace = conversation.trial.workspace
 
     for name in ("one", "two"):
         outcome = conversation.say(name)
 
         assert error_kind(outcome) is None
-        assert (workspace / f"{name}-written").exists() is written
+        assert (workspace / f"{name}-written").exists()
         assert (workspace / f"{name}-ran").exists() is ran
-        # Codex itself is silent about what its sandbox refused.
-        assert sorted(call.kind for call in calls(outcome)) == ["shell"] * 3 + ["write"]
         results = {r.call_id: r.status for item in outcome.items if (r := item.tool_result)}
-        statuses = [results[call.id] for call in calls(outcome)]
-        assert statuses.count("success") >= 2
-        assert (statuses == ["success"] * 4) is (written and ran)
+        statuses = [(call.kind, results[call.id]) for call in calls(outcome)]
+        tried = ("shell", "success" if ran else "error")
+        assert statuses == [tried, ("write", "success"), ("shell", "success")]
 
 
 @only_codex
@@ -270,22 +201,41 @@ def test_with_edits_its_tools_reach_neither_other_trials_nor_its_own_settings(
     assert Path(temporary) == conversation.trial.home.with_name("tmp"), "the trial's own"
 
 
-def test_the_system_prompt_and_the_profiles_prices(
+def test_the_profiles_model_and_prices_the_system_prompt_and_each_turns_own_tokens(
     begin: Begin, model_server: Serve, engine: str
 ) -> None:
-    usage = Usage(input=1000, cached=200, output=100)
+    thoughts = {"reasoning": 3} if engine == "codex" else {}
+    usage = Usage(input=1000, cached=200, cache_write=5, output=100, **thoughts)
     server = model_server(lambda request: Answer(Text("ok"), usage=usage))
-    conversation = begin(server.url, prices={"": Price(input=1.0, cached_input=0.5, output=2.0)})
+    prices = {"": Price(input=1.0, cached_input=0.5, cache_write=1.0, output=2.0)}
+    conversation = begin(server.url, model=MODELS[engine], prices=prices)
     system = '-Be "terse".\n\\ and ünïcödé'
 
     outcomes = [conversation.say(text, system=system, max_steps=3) for text in ("one", "two")]
 
     assert all(system in request.system for request in server.requests)
-    uncached = {"claude": 1000, "codex": 800}[engine]
+    assert {request.model for request in server.requests} == {MODELS[engine]}
+    assert {request.session_id for request in server.requests} == {outcomes[1].session}
     for outcome in outcomes:
+        assert outcome.usage is not None
+        assert outcome.usage.model_dump(exclude={"requests"}) == {
+            "cached_input_tokens": 200,
+            "cache_write_tokens": 5,
+            "output_tokens": 100,
+            **TOKENS[engine],
+        }
+        uncached = {"claude": 1005, "codex": 800}[engine]
         assert outcome.cost_usd == pytest.approx((uncached * 1.0 + 200 * 0.5 + 100 * 2.0) / 1e6)
         ignored = any("max_turns" in notice for notice in outcome.notices)
         assert ignored is (engine == "codex")
+
+
+@only_claude
+def test_the_cost_that_claude_tells_is_the_turns_own(begin: Begin, model_server: Serve) -> None:
+    conversation = begin(model_server(lambda _: Text("ok")).url, model=MODELS["claude"])
+    first, second = (conversation.say(text).cost_usd for text in ("one", "two"))
+    assert first is not None
+    assert second == pytest.approx(first)
 
 
 def test_the_key_that_the_profile_names_is_used_and_never_written(

@@ -80,8 +80,10 @@ class _Watcher:
         self.done[job.case] = job, record, grade
 
 
-def behaviours(profile: Profile, parallel: int = 8) -> list[Behaviour]:
-    """All rows, in order. Changes this process's HOME and TMPDIR while it runs.
+def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> list[Behaviour]:
+    """All rows, in order; not `mixed`: without eight sessions at once, a third of the time.
+
+    Changes this process's HOME and TMPDIR while it runs.
 
     Raises SkillupError if the engine's CLI is not here.
     """
@@ -98,8 +100,9 @@ def behaviours(profile: Profile, parallel: int = 8) -> list[Behaviour]:
             nowhere = main.model_copy(update={"base_url": _NO_PORT, "gateway": "off"})
             os.environ[key] = "sk-conformance-0123456789"
             done: dict[str, tuple[Job, Record, Grade]] = {}
-            for tag, one in (("main", main), ("read_only", held), ("refused", nowhere)):
-                done |= _run(tag, one, root / tag, parallel)
+            tags = ("main", "mixed") if mixed else ("main",)
+            for some, one in ((tags, main), (("read_only",), held), (("refused",), nowhere)):
+                done |= _run(some, one, root / some[0], parallel)
             rows = _of_cases(done)
             rows += _of_records(done, model)
             for name, attempt in _ATTEMPTS.items():
@@ -170,13 +173,13 @@ def _decoys(root: Path) -> Iterator[None]:
 
 
 def _run(
-    tag: str, profile: Profile, out: Path, parallel: int
+    tags: tuple[str, ...], profile: Profile, out: Path, parallel: int
 ) -> dict[str, tuple[Job, Record, Grade]]:
-    """What the cases of that tag came to."""
+    """What the cases of those tags came to."""
     loaded = load_paths([SUITE])
     loaded.or_raise()
     profiles = {str(suite.path): [profile] for suite in loaded.suites}
-    plan = make_plan(loaded.suites, profiles, Selection(tags=(tag,)))
+    plan = make_plan(loaded.suites, profiles, Selection(tags=tags))
     request = RunRequest(
         paths=(str(SUITE),), parallel=parallel, directory=str(out.parent), rate_limit_wait=0
     )
@@ -207,7 +210,11 @@ def _of_records(
     turns = [turn for turns in found for turn in turns]
     all_turns = [turn for _, record, _ in done.values() for turn in record.turns]
     resumed = [t for t in all_turns if t.turn_number > 1 and t.status == "completed"]
-    unproven = [t.turn_number for t in resumed if t.session_verified is not True]
+    unproven = [
+        turn.turn_number
+        for turn in resumed
+        if turn.session_verified is not True or (turn.traffic and turn.traffic.continued is False)
+    ]
     ended = [turn for turn in all_turns if turn.error is None or turn.error.kind != "timeout"]
     unknown = sum(turn.unknown_events + turn.unread_lines for turn in ended)
     asked = [str(a.body) for a in model.requests if a.tools and "word-one" in str(a.body)]
