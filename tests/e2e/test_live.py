@@ -46,14 +46,12 @@ TURNS: dict[str, list[Reply]] = {
     "read": [ReadFile("notes.txt"), Text("Read 3 files.")],
     "leave": [Shell(LEAVES), Text("It sleeps.")],
     "fail": [HttpError(400)],
-    "hang": [Hang()],
     "stick": [Shell(f"{LEAVES}; sleep 300"), Hang()],
 }
 CASES = {
     "talk": ["hello", "run it", "/nosuch @x", "write", "read <<n>> files", "thanks"],
     "leftovers": ["hello", "leave one", "and now?", "bye"],
     "failing": ["hello", "fail now", "never sent"],
-    "hanging": ["hello", "hang on", "never sent"],
     "stuck": ["hello", "stick to it", "never sent"],
     "refused": ["hello", "refuse once", "run it"],
 }
@@ -78,7 +76,7 @@ def case(messages: list[str], more: str = "") -> str:
     for number, message in enumerate(messages):
         if message == "write":
             lines[number] += "      capture: [{variable: n, pattern: '(\\d+) files'}]\n"
-        if message in ("hang on", "stick to it"):
+        if message == "stick to it":
             lines[number] += "      timeout_seconds: 8\n"
     checks = "assertions: [{tool_not_called: {kind: web}}]\n"
     return "input:\n  turns:\n" + "".join(lines) + checks + more

@@ -43,11 +43,11 @@ def may_be_refused(broke: list[bool], request: ModelRequest) -> Reply:
 
 
 @pytest.mark.slow
-@both_sessions
 @pytest.mark.parametrize(("engine", "status"), [("claude", 529), ("codex", 429)])
 def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
-    lab: Lab, engine: str, status: int, session: str
+    lab: Lab, engine: str, status: int
 ) -> None:
+    """In a process that stays it is the same: test_live.py."""
     refused: list[ModelRequest] = []
 
     def refusing(request: ModelRequest) -> Reply:
@@ -56,7 +56,7 @@ def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
             return HttpError(status, "slow down")
         return remember(request)
 
-    project, server = lab(refusing, CASES, f"session: {session}\n")
+    project, server = lab(refusing, CASES)
     result = project.run_json("cases", "-e", engine, env=KEYS)
     case = result["cases"][0]
     assert case["status"] == "PASS", case
