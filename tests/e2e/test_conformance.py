@@ -18,14 +18,15 @@ from tests.e2e.conftest import CACHE, CLIS, agent_modules, find_cli, in_turn
 
 pytestmark = pytest.mark.e2e
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
-# The package of npm whose behaviour was described, and the command in `node_modules`.
+# The package of npm whose behaviour was described, and the command in `node_modules`; in the order
+# of acp_agents.yaml, so that a day's two are mostly the same in both and installed once.
 AGENTS = {
+    "opencode": ("opencode-linux-x64@1.18.33", "opencode-linux-x64/bin/opencode"),
+    "goose": ("@aaif/goose-binary-linux-x64@0.20.1", ".bin/goose"),
+    "qwen_code": ("@qwen-code/qwen-code@0.24.4", ".bin/qwen"),
     "copilot": ("@github/copilot@1.0.102", ".bin/copilot"),
     "gemini_cli": ("@google/gemini-cli@0.61.0", ".bin/gemini"),
-    "goose": ("@aaif/goose-binary-linux-x64@0.20.1", ".bin/goose"),
-    "opencode": ("opencode-linux-x64@1.18.33", "opencode-linux-x64/bin/opencode"),
     "pi": ("@earendil-works/pi-coding-agent@0.87.1", ".bin/pi"),
-    "qwen_code": ("@qwen-code/qwen-code@0.24.4", ".bin/qwen"),
 }
 GIVEN = os.environ.get("SKILLUP_TEST_AGENTS", "")
 WRITES = bool(os.environ.get("SKILLUP_WRITE_TABLES"))
