@@ -450,7 +450,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (25, GRADING, 'judge.otherwise == "pass"', "False"),
     (26, LEVELS, "return speaks_for_it(results) and", "return"),
     (26, LEVELS, " and not unmet(results)", ""),
-    (26, LEVELS, "if passes(one.checks)), None)", "if False), None)"),
+    (26, LEVELS, "if passes(f.checks)), None)", "if False), None)"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
     (28, LEVELS, " or any(r.required and not r.passed for r in every):", ":"),
