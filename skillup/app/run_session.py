@@ -33,7 +33,7 @@ from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.executors.run import Run, RunObserver, RunOptions
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.load.discover import find_suites, workspace_root
-from skillup.load.model import all_checks
+from skillup.load.model import all_checks, read_by_model
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -379,9 +379,8 @@ def needs_judge(case: Case) -> bool:
     """Whether anything in `case` is judged by a model, an agent or a script."""
     if fidelity_of(case) != "off":
         return True
-    checks = [*(check for _, check, _ in all_checks(case)), *case.checks()]
-    checks += [check for turn in case.input.all_turns() for check in turn.checks()]
-    return bool(case.all_judges()) or any(k in JUDGED for check in checks for k, _ in check.given())
+    keys = (key for _, check, _ in all_checks(case) for key, _ in check.given())
+    return bool(case.all_judges() or read_by_model(case)) or not JUDGED.isdisjoint(keys)
 
 
 def answer_cache(

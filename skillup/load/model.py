@@ -103,8 +103,15 @@ class Loaded:
 TURNS: Loc = ("input", "turns")
 
 
-def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
+_PlacedCheck = tuple[Loc, Check | CheckSet, int]
+
+
+def all_checks(case: Case) -> tuple[_PlacedCheck, ...]:
     """Every check of the case, with its place and how deep in follow-ups it stands."""
+    return case.derived("checks", _checks_of)
+
+
+def _checks_of(case: Case) -> Iterator[_PlacedCheck]:
     yield from _walk(case.expect, ("expect",))
     yield from _walk(case.assertions, ("assertions",))
     for place, judge in judges_of(case):
@@ -115,8 +122,12 @@ def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
         yield from _walk(turn.assertions, (*TURNS, number, "assertions"))
 
 
-def read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
+def read_by_model(case: Case) -> tuple[tuple[Loc, CheckKeys], ...]:
     """Every check that a model reads, and its place with its key; expected outputs are such."""
+    return case.derived("read_by_model", _read_by_model)
+
+
+def _read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
     for loc, check, _ in all_checks(case):
         yield from (((*loc, key), check) for key, _ in check.given() if key in READ_BY_MODEL)
     owners: list[tuple[Loc, Case | Turn]] = [((), case)]
@@ -136,6 +147,8 @@ def model_for(case: Case, check: CheckKeys) -> JudgeModel | None:
 def judge_models(case: Case) -> list[JudgeModel]:
     """Every single model that reads for the case's checks, each once."""
     named = [model_for(case, check) for _, check in read_by_model(case)]
+    if not named:
+        return []
     every = [member for one in named if one is not None for member in one.members()]
     return list({one.model_dump_json(): one for one in every}.values())
 
@@ -151,7 +164,7 @@ _NESTED = ("assertions", "any_of", "all_of", "none_of")
 
 def _walk(
     found: list[Check] | Check | CheckSet | None, loc: Loc, depth: int = 0
-) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
+) -> Iterator[_PlacedCheck]:
     if isinstance(found, list):
         for index, check in enumerate(found):
             yield from _walk(check, (*loc, index), depth)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NoReturn, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ValidationError
@@ -94,7 +95,7 @@ def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int =
 def read_file(path: Path) -> bytes:
     """The content of a regular file of at most MAX_BYTES. Raises InvalidFilesError."""
     try:
-        if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
+        if not S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
             refuse(path, "this is not a regular file")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)

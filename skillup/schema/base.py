@@ -40,6 +40,15 @@ class Model(BaseModel):
     def __deepcopy__(self, memo: object = None) -> Self:  # of defaults, wherever one is taken
         return self
 
+    def __copy__(self) -> Self:
+        """As pydantic's, without what no model of ours has: other keys, private attributes."""
+        made, put = self.__new__(type(self)), object.__setattr__
+        put(made, "__dict__", self.__dict__.copy())
+        put(made, "__pydantic_fields_set__", self.__pydantic_fields_set__.copy())
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
+        return made
+
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """A new empty list or mapping is made faster than a copy of the default."""

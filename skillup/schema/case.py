@@ -1,8 +1,9 @@
 """A case: one conversation to run, and how to judge it."""
 
 import json
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
@@ -33,6 +34,8 @@ from skillup.schema.checks import Check, CheckSet, Criterion, Rubric, ToolKind
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import ScriptOrReplies
+
+T = TypeVar("T")
 
 
 class Capture(Choice):
@@ -388,6 +391,19 @@ class Case(CaseDefaults):
         if self.aggregation is not None and self.input.prompt is not None:
             raise ValueError("`aggregation` without turns || use `input.turns`, or leave it out")
         return self
+
+    def derived(self, name: str, make: Callable[[Self], Iterable[T]]) -> tuple[T, ...]:
+        """What `make` finds in the case: looked for once, and anew in a copy, which may differ."""
+        known: dict[str, Any] = self.__dict__.setdefault("_derived", {})
+        if name not in known:
+            known[name] = tuple(make(self))
+        found: tuple[T, ...] = known[name]
+        return found
+
+    def __copy__(self) -> Self:
+        made = super().__copy__()
+        made.__dict__.pop("_derived", None)
+        return made
 
     def checks(self) -> list[Check]:
         """The conversation's assertions, then `expected_output`.

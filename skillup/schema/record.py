@@ -409,7 +409,7 @@ class Checkpoint(Stored):
 
 def utc_now() -> str:
     """This moment, UTC, ISO 8601 with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{datetime.now(UTC).isoformat(timespec='milliseconds')[:-6]}Z"
 
 
 # Sums of what messages and judges used; what nobody reported stays unknown.
