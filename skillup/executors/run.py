@@ -102,12 +102,10 @@ class SafeObserver:
     """Passes on what happens to `observer`, until that fails once: the run goes on unseen."""
 
     def __init__(self, observer: RunObserver) -> None:
-        self._observer = observer
+        """Its methods are those of :class:`RunObserver`, and never raise."""
         self._failed = False
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        """A method of :class:`RunObserver` that never raises."""
-        return partial(self._call, getattr(self._observer, name))
+        for name in ("trial_started", "trial_event", "trial_finished", "trial_retried"):
+            setattr(self, name, partial(self._call, getattr(observer, name)))
 
     def _call(self, method: Callable[..., None], *about: Any) -> None:
         if self._failed:
@@ -140,7 +138,8 @@ class Run:
         self.observer, self.lines = cast(RunObserver, SafeObserver(observer)), lines
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.stopping, self.deciding = options.stopping, options.deciding
-        self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
+        self.limiter = anyio.Semaphore(options.parallel, fast_acquire=True)
+        """Of trials that run on this machine."""
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
         self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`

@@ -12,7 +12,6 @@ from skillup.plan import Job
 
 Unit = tuple[Job, ...]
 """Jobs that begin together: one, or those of a family, which may share turns."""
-_NONE: set[str] = set()  # One for all: of 100,000 units most wait for nothing
 
 
 class Scheduler:
@@ -40,7 +39,10 @@ class Scheduler:
         self.places = places
         self._order, self._has_room = order, has_room
         self._changed, self._awaited = anyio.Event(), False
-        self._open = {job.id for unit in units for job in unit}
+        depended = {name for unit in units for job in unit for name in job.depends_on}
+        self._open = {job.id for unit in units for job in unit if job.id in depended}
+        """What others wait for and has not ended: of 100,000 trials most are waited for by none."""
+        self._left = len(units)
         self._dependents: dict[str, list[Unit]] = {}
         self._missing: dict[str, set[str]] = {}
         """What units that have not begun wait for, by their first job."""
@@ -54,16 +56,17 @@ class Scheduler:
             own = {job.id for job in unit}
             needed = {name for job in unit for name in job.depends_on} - own
             needed &= self._open
-            self._missing[unit[0].id] = needed or _NONE
             for name in needed:
                 self._dependents.setdefault(name, []).append(unit)
-            if not needed:
+            if needed:
+                self._missing[unit[0].id] = needed
+            else:
                 self._enqueue(unit)
 
     @property
     def empty(self) -> bool:
         """Every unit has begun."""
-        return not self._missing
+        return not self._left
 
     def resize(self, places: int) -> None:
         """There are more places now, or fewer; whoever has one keeps it."""
@@ -91,7 +94,7 @@ class Scheduler:
             return None
         engine = min(waiting, key=lambda name: (self._running[name], *waiting[name][0][:2]))
         *_, unit = heapq.heappop(waiting[engine])
-        del self._missing[unit[0].id]
+        self._left -= 1
         self._running[engine] += 1
         self._begun.update((job.id, unit) for job in unit)
         return unit
@@ -112,6 +115,7 @@ class Scheduler:
                 missing = self._missing[unit[0].id]
                 missing.discard(job_id)
                 if not missing:
+                    del self._missing[unit[0].id]
                     self._enqueue(unit)
         self.notify()
 

@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,25 +55,26 @@ class Scratch:
                 note = user_directory("scratch") / home.name
                 note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
             self._home = home
-        path = home / _short_name(job_id)
+        path = f"{home}/{_short_name(job_id)}"
         free = self._free.get(job_id.split("/")[-3:][0])
         while free:
             with suppress(OSError):
                 os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
-                return path
-        with disk_errors("make", path):
-            path.mkdir(mode=0o700, exist_ok=True)
-        return path
+                return Path(path)
+        made = Path(path)
+        with disk_errors("make", made):
+            made.mkdir(mode=0o700, exist_ok=True)
+        return made
 
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""
-        path = self._place(job_id)
-        return path if path and path.is_dir() and not path.is_symlink() else None
+        path = Path(self._place(job_id) or os.devnull)
+        return path if path.is_dir() and not path.is_symlink() else None
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
         path = self._place(job_id)
-        return path is None or not os.path.lexists(path) or remove_tree(path)
+        return path is None or not os.path.lexists(path) or remove_tree(Path(path))
 
     def set_aside(self, job_id: str) -> Callable[[], object] | None:
         """The job's directory is to go. Small and as it was made it is emptied, for another trial
@@ -87,9 +88,9 @@ class Scratch:
         try:
             if not nothing_escaped():
                 return partial(self.remove, job_id)
-            for emptied in _reset(os.fspath(path), _KEPT, [_SMALL]):
+            for emptied in _reset(path, _KEPT, [_SMALL]):
                 self._old.append(self._rename(emptied, _OLD))
-            free = self._rename(os.fspath(path), _FREE)
+            free = self._rename(path, _FREE)
         except OSError:
             return partial(self.remove, job_id)
         self._free.setdefault(job_id.split("/")[-3:][0], []).append(free)
@@ -120,9 +121,9 @@ class Scratch:
                 self._link.unlink()
                 (user_directory("scratch") / home.name).unlink()
 
-    def _place(self, job_id: str) -> Path | None:
+    def _place(self, job_id: str) -> str | None:
         home = self._existing_home()
-        return None if home is None else home / _short_name(job_id)
+        return None if home is None else f"{home}/{_short_name(job_id)}"
 
     def _existing_home(self) -> Path | None:
         """What the link points to, if it is a directory that only we can have made."""
@@ -281,5 +282,6 @@ def _is_private(directory: Path) -> bool:
     return private and not status.st_mode & 0o077
 
 
+@lru_cache(256)
 def _short_name(job_id: str) -> str:
     return hashlib.sha256(job_id.encode(errors="surrogatepass")).hexdigest()[:12]

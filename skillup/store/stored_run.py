@@ -195,7 +195,9 @@ class StoredRun:
 
     def read_grade(self, job_id: str) -> Grade | None:
         """The trial's grade; None if it has none that can be read."""
-        return next((found.grade() for found in self.finished([job_id])), None)
+        sql = "SELECT grade FROM attempts WHERE job = ? AND state = 'finished'"
+        graded = _json(self.database.value(sql, job_id))
+        return StoredTrial(job_id, 0, b"", graded, "").grade()
 
     def all_attempts(self, job_id: str) -> Iterator[tuple[str, StoredTrial]]:
         """Every attempt at a trial with its state, in order."""

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from skillup.plan import Job, Plan
-from skillup.reports.result import STYLE, Row
+from skillup.reports.result import STYLE, total_tokens
 from skillup.reports.text import Labels, count, money, one_line, seconds, tokens, total
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
@@ -78,7 +78,6 @@ class RunProgress:
         self.counts: Counter[str] = Counter()
         self.kept = sum(job.id in done for job in plan.jobs)
         self.total = len(plan.jobs)
-        self._waiting = {job.id for job in plan.jobs if job.id not in done}
         self._tokens: int | None = None
         self._costs: list[float | None] = []
 
@@ -87,8 +86,12 @@ class RunProgress:
         """Trials that have ended, earlier ones too."""
         return self.kept + sum(self.counts.values())
 
+    @property
+    def waiting(self) -> int:
+        """Trials that have not begun."""
+        return self.total - self.done - len(self.running)
+
     def start(self, job: Job, attempt: int) -> None:
-        self._waiting.discard(job.id)
         before = self.running.get(job.id)
         running = Running(job, self.clock())
         if attempt > 1:
@@ -102,10 +105,9 @@ class RunProgress:
             self.running[event.job].add(event)
 
     def end(self, job: Job, grade: Grade) -> None:
-        self._waiting.discard(job.id)
         self.running.pop(job.id, None)
         self.counts[grade.status] += 1
-        self._tokens = _sum(self._tokens, Row(grade).tokens)
+        self._tokens = _sum(self._tokens, total_tokens(grade.usage))
         self._costs.append(grade.cost_usd)
 
     def spent(self) -> tuple[int | None, str]:
@@ -119,14 +121,14 @@ class RunProgress:
     def seconds_left(self) -> float | None:
         """At the pace so far, running trials being half done; None: too little is known."""
         ended = sum(self.counts[status] for status in ("PASS", "FAIL", "ERROR"))
-        if ended < 2 or not (self.running or self._waiting):
+        if ended < 2 or not (self.running or self.waiting):
             return None
-        left = len(self._waiting) + len(self.running) / 2
+        left = self.waiting + len(self.running) / 2
         return left * (self.clock() - self.began) / ended
 
     def words(self) -> Iterator[str]:
         """What matters most comes first: a narrow terminal cuts the rest."""
-        counts = {"kept": self.kept, "running": len(self.running), "waiting": len(self._waiting)}
+        counts = {"kept": self.kept, "running": len(self.running), "waiting": self.waiting}
         yield from (f"{number} {word}" for word, number in counts.items() if number)
         yield seconds(round((self.clock() - self.began) * 1000))
         left = self.seconds_left()
@@ -168,7 +170,8 @@ class PlainReporter:
             from skillup.reports.terminal.conversation import ConversationStream
 
             self._stream = ConversationStream(self.console, mask)
-        self._jobs = {job.id: job for job in plan.jobs}
+        self._plan = plan
+        self._jobs = {job.id: job for job in plan.jobs} if verbose else {}
         self._labels = Labels(job.id.rsplit("/", maxsplit=3)[1:] for job in plan.jobs)
         self._silent = True
         self._over = threading.Event()
@@ -179,7 +182,7 @@ class PlainReporter:
 
     @cached_property
     def _widest(self) -> int:
-        widest = max((len(self.label(job)) for job in self._jobs.values()), default=0)
+        widest = max((len(self.label(job)) for job in self._plan.jobs), default=0)
         return min(widest, _WIDEST_LABEL, self.console.width // 3)
 
     def __enter__(self) -> PlainReporter:
