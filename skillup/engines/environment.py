@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +50,20 @@ class EngineHome:
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
         home = environment.get("HOME") or Path.home()
-        return Path(environment.get(self.variable) or f"{home}/{self.directory}")
+        return _path(environment.get(self.variable) or f"{home}/{self.directory}")
 
     def login_of(self, environment: Mapping[str, str]) -> Path | None:
         """The login file, if there is one."""
-        path = self.of(environment) / (self.login_file or "")
-        return path if path.is_file() else None
+        path = f"{self.of(environment)}/{self.login_file or ''}"
+        return Path(path) if os.path.isfile(path) else None  # noqa: PTH113 - for every turn
 
     def login_in(self, trial_home: Path) -> Path | None:
         """Where a trial's own copy of the login is, or would be."""
         directory = trial_home / "home" / self.directory
         return directory / self.login_file if self.login_file else None
+
+
+_path = lru_cache(256)(Path)  # Asked for several times in each turn
 
 
 def trial_environment(
@@ -77,10 +81,10 @@ def trial_environment(
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
-    own_home = trial.home / "home"
-    directory = own_home / home.directory if home is not None else own_home
+    own_home = f"{trial.home}/home"
+    directory = _path(f"{own_home}/{home.directory}" if home is not None else own_home)
     ensure_directory(directory)
-    env = clean_variables(trial.environment) | {"HOME": str(own_home)}
+    env = clean_variables(trial.environment) | {"HOME": own_home}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env |= {home.variable: str(directory)} if home.variable else {}

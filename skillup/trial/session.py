@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import hashlib
 import os
@@ -48,7 +47,7 @@ class SessionBackup:
 
     files: dict[str, int] | None  # Sizes of the session files; None: they could not be read
     workspace: str | None
-    live: LiveSession
+    session: Mapping[str, Any]  # The fields of the LiveSession
 
 
 @dataclass(slots=True)
@@ -63,6 +62,7 @@ class LiveSession:
     fingerprint: SessionFingerprint | None = None
     messages: int = 0
     prompts: tuple[str, ...] = ()  # Of the session so far, but for commands of the CLI
+    was_empty: bool = False  # Nobody put anything into workspace or home before the first message
     _backup: SessionBackup | None = None  # As it is now; None: a message was sent since
 
     async def send(self, request: TurnRequest, turn_number: int) -> TurnRecord:
@@ -154,10 +154,13 @@ class LiveSession:
                     files, workspace = self._look_back(small=True)
                 except LargeTreeError:
                     files, workspace = await anyio.to_thread.run_sync(self._look_back)
-            self._backup = SessionBackup(files, workspace, copy.copy(self))
+            state = {name: getattr(self, name) for name in _BACKED_UP}
+            self._backup = SessionBackup(files, workspace, state)
         return self._backup
 
     def _look_back(self, *, small: bool = False) -> tuple[dict[str, int] | None, str | None]:
+        if self.was_empty and not self.messages and self.session is None:
+            return {}, _OF_AN_EMPTY_ONE
         files = None
         with suppress(OSError):
             files = session_files(self.context.home, small=small)
@@ -169,14 +172,13 @@ class LiveSession:
             return "with `isolation: shared` the agent's session cannot be put back"
         if backup.files is None:
             return "the agent's session could not be looked at before the message"
-        home, workspace, before = self.context.home, self.context.workspace, backup.live
+        home, workspace, before = self.context.home, self.context.workspace, backup.session
         why = await anyio.to_thread.run_sync(
-            put_back, home, workspace, backup.files, backup.workspace, before.fingerprint
+            put_back, home, workspace, backup.files, backup.workspace, before["fingerprint"]
         )
         if why is None:
-            self.snapshot, self.session = before.snapshot, before.session
-            self.fingerprint, self.messages = before.fingerprint, before.messages
-            self.prompts = before.prompts
+            for name, value in before.items():
+                setattr(self, name, value)
             self._backup = backup
         return why
 
@@ -194,6 +196,10 @@ async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) 
         return await anyio.to_thread.run_sync(take, abandon_on_cancel=True)
     finally:
         cancelled.set()
+
+
+_BACKED_UP = ("snapshot", "session", "fingerprint", "messages", "prompts")
+_OF_AN_EMPTY_ONE = hashlib.sha256().hexdigest()
 
 
 def workspace_signature(root: Path, *, small: bool = False) -> str | None:

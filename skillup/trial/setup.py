@@ -15,7 +15,6 @@ from typing import Any, Literal
 import anyio.to_thread
 
 from skillup.engines.base import (
-    AddressedEngine,
     EngineTurn,
     HistorySeeder,
     SessionResumer,
@@ -48,6 +47,7 @@ from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
 from skillup.workspace.disk import ensure_directory, refuse_full_disk
 from skillup.workspace.prepare import SkillToInstall, prepare_workspace, unusable
+from skillup.workspace.snapshot import Snapshot
 
 
 @dataclass(slots=True)
@@ -137,7 +137,8 @@ def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
     gateway, profile, engine = request.gateway, trial.profile, request.engine
     if gateway is None or profile.gateway == "off" or profile.isolation == "shared":
         return trial
-    found = engine.model_address(trial) if isinstance(engine, AddressedEngine) else None
+    # As an AddressedEngine: `isinstance` takes longer than all the rest.
+    found = engine.model_address(trial) if hasattr(engine, "model_address") else None
     if found is None:
         return trial
     (url, names), given = found, (trial.environment, trial.extra_env)
@@ -286,9 +287,12 @@ async def _prepare(
     context = context_of(request, made.root, home, added, paths, marker=marker, box=box)
     if (problem := unreachable(request, context)) is not None:
         return problem
-    snapshot = await look_at(made.root, request.blobs)
     infos = tuple(skill.info for skill in made.skills)
-    return LiveSession(request.engine, context, request.blobs, snapshot), infos
+    snapshot = Snapshot({}, started_ns=time.time_ns())
+    if not made.is_empty:
+        snapshot = await look_at(made.root, request.blobs)
+    live = LiveSession(request.engine, context, request.blobs, snapshot, was_empty=made.is_empty)
+    return live, infos
 
 
 def system_of(given: Input, variables: Mapping[str, str]) -> str | None:

@@ -54,6 +54,7 @@ class PreparationError(Exception):
 class PreparedWorkspace:
     root: Path  # A real path: agents name their sessions after it
     skills: tuple[InstalledSkill, ...]
+    is_empty: bool  # Nothing was put there, and nothing run that might
 
 
 async def prepare_workspace(
@@ -118,7 +119,8 @@ async def prepare_workspace(
             message=f"the workspace could not be prepared: {error.strerror or error}{where}; "
             "see that the file can be read and the disk has room",
         )
-    return PreparedWorkspace(root, tuple(installed))
+    filled = context.fixture or context.files or context.git or installed or commands
+    return PreparedWorkspace(root, tuple(installed), not filled)
 
 
 def _copy_fixture(source: Path, destination: Path) -> None:
