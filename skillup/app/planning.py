@@ -11,25 +11,32 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from skillup.adapters import ADAPTERS
+from pydantic import ValidationError
+
+from skillup.adapters import ADAPTERS, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
 from skillup.load.model import LoadedSuite, judge_models
-from skillup.load.profiles import load_profile, profile_files
+from skillup.load.profiles import expand_all, load_profile, profile_files
 from skillup.load.suites import Sampling, load_paths, sampled
+from skillup.load.yaml_reader import Document
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.reports.text import listed, listed_ids
 from skillup.schema.case import Case
+from skillup.schema.engine import CustomEngine
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
-from skillup.schema.profile import Profile
-from skillup.schema.suite import Suite, UserSimulator
+from skillup.schema.profile import DESCRIBED, Profile
+from skillup.schema.suite import EngineRef, Suite, UserSimulator
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none
 _RAN = ("suite", "skill", "engine", "sandbox", "judge")
 _OPEN = "none: agents can read and do what you can, this suite's answers included"
+_OWN_ADDRESS = re.compile(r"\$\{(\w+)(?::?[-?][^}]*)?\}(?=/|$)")
+_NAME = re.compile(r"\w[\w.-]*")
+_SECONDS = Profile.model_fields["timeout_seconds"].default
 DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 
@@ -304,6 +311,8 @@ def own_profile(suite: LoadedSuite, root: Path) -> Profile:
     try:
         profile = load_profile(own.name, root, os.environ)
     except UsageError as unknown:
+        if own.custom is not None and own.name not in NOT_RUN:
+            return _custom_profile(suite.document, own, own.custom)
         fix = f"choose one with --engine: {', '.join(ADAPTERS)}"
         problem = suite.document.problem(("engine", "name"), unknown.message, fix)
         raise InvalidFilesError([problem]) from None
@@ -318,6 +327,50 @@ def own_profile(suite: LoadedSuite, root: Path) -> Profile:
             raise InvalidFilesError([suite.document.problem(loc, why)])
         updates["base_url"] = address
     return profile.model_copy(update=updates)
+
+
+def _custom_profile(document: Document, own: EngineRef, custom: CustomEngine) -> Profile:
+    """The profile of a suite's custom engine. Raises InvalidFilesError.
+
+    An address that the suite names gets nothing of the user's variables, unless it is trusted.
+    """
+    loc, http, problems = ("engine", "custom"), custom.http, list[Problem]()
+    environment = {name: value for name, value in os.environ.items() if value}
+    data = custom.model_dump(exclude_unset=True)
+    made = expand_all(data, environment, document, problems, loc)
+    if http is not None and not is_trusted(os.environ):
+        lead = _OWN_ADDRESS.match(http.url)
+        rest = http.url[lead.end() :] if lead else http.url
+        sent = [rest, http.headers, http.request_body, custom.kwargs]
+        is_own = lead is not None and lead[1] in environment
+        if not is_own and ("${api_key}" in str(sent) or sent != expand_all(
+            sent, environment, document, [], loc
+        )):  # fmt: skip
+            what = "variables of yours would be sent to an address that the suite names"
+            problems.append(document.problem((*loc, "http"), what, ALLOW))
+    if not _NAME.fullmatch(own.name):
+        what = f"`{own.name}` is no name for an engine"
+        problems.append(
+            document.problem(("engine", "name"), what, "letters, digits, `-`, `_`, `.`")
+        )
+    if problems:
+        raise InvalidFilesError(problems)
+    provider = custom.provider or own.model.provider
+    key = f"{re.sub(r'[^A-Za-z0-9]', '_', provider or 'model').upper()}_API_KEY"
+    try:
+        return Profile(
+            name=own.name,
+            engine=DESCRIBED,
+            model=own.model.name if own.model.name != "auto" else None,
+            api_key_env=key if "${api_key}" in str(data) else None,
+            timeout_seconds=custom.timeout_seconds or _SECONDS,
+            custom=CustomEngine.model_validate({**made, "provider": provider}),
+        )
+    except ValidationError as error:
+        why = error.errors()[0]["msg"]
+        raise InvalidFilesError(
+            [document.problem(loc, why, "see what its variables hold")]
+        ) from None
 
 
 def require_scripts(plan: Plan) -> None:
@@ -388,6 +441,11 @@ def collect_secrets(
     secrets = NO_SECRETS.also_of(environment, keys)
     for profile in profiles:
         secrets = secrets.also_of(profile.env, keys)
+        if (custom := profile.custom) is not None:
+            headers = custom.http.headers if custom.http else {}
+            bare = {name: text.rpartition(" ")[2] for name, text in headers.items()}
+            for given in (custom.env, headers, bare):
+                secrets = secrets.also_of(given)
         secrets = secrets.also(tokens_of(profile, environment))
     for suite in suites:
         # Those that take their value from elsewhere (`${NAME}`) have it from the environment.

@@ -65,7 +65,7 @@ def validate_paths(
 
 def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
     """A suite whose engine is none here; those of skill-up know engines that skillup does not."""
-    if suite.suite.engine is None or suite.suite.engine.custom is not None:
+    if suite.suite.engine is None:
         return
     severity = "error" if suite.suite.schema_version is None else "warning"
     try:

@@ -108,6 +108,8 @@ class TrialContext:
     gateway: Route | None = None  # Where the CLI is told that its model is; None: as ever
     live: LiveSlot | None = None  # `session: live`: where the process stays; None: one a turn
     box: Box = NO_BOX  # Where its processes run
+    case_id: str = ""  # For custom engines, which are told of it
+    variant: str = ""
 
     @property
     def temporary(self) -> Path:

@@ -31,6 +31,10 @@ def get_engine(name: str) -> Engine:
 
 def engine_of(profile: Profile) -> Engine:
     """The adapter of a profile, which may describe its agent itself. Raises UsageError."""
+    if profile.custom is not None:
+        from skillup.engines.command.custom import custom_engine
+
+        return custom_engine(profile.name, profile.custom)
     if profile.agent is None:
         return get_engine(profile.engine)
     from skillup.engines.command.make import make_engine

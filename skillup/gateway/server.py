@@ -97,7 +97,7 @@ class Gateway:
             async with anyio.create_task_group() as group:
                 if not has_body:
                     await anext(body(), None)
-                asked = self._pool(route.upstream).stream(
+                asked = pool_to(route.upstream, self._environment, self.pools).stream(
                     request.method,
                     route.upstream.encode()
                     + route.with_keys(exchange.path.encode("latin-1"), b"key="),
@@ -152,32 +152,35 @@ class Gateway:
                 group.start_soon(_copy, connection.stream, far, group.cancel_scope)
                 await _copy(far, connection.stream, group.cancel_scope)
 
-    def _pool(self, upstream: str) -> httpcore2.AsyncConnectionPool:
-        """Connections to there, by the proxy that the user's variables name."""
-        from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
-        import httpcore2
+def pool_to(
+    upstream: str, env: Mapping[str, str], pools: dict[str, httpcore2.AsyncConnectionPool]
+) -> httpcore2.AsyncConnectionPool:
+    """Connections to there, by the proxy that the user's variables `env` name."""
+    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
-        parts, env = urlsplit(upstream), self._environment
-        names = (f"{parts.scheme}_proxy", "all_proxy")
-        proxy = next(filter(None, (env.get(n) or env.get(n.upper()) for n in names)), "")
-        spared = {"no": env.get("no_proxy") or env.get("NO_PROXY") or ""}
-        if proxy_bypass_environment(parts.hostname or "", spared):
-            proxy = ""
-        if proxy not in self.pools:
-            context = httpcore2.default_ssl_context()
-            for name in ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE"):  # of either CLI
-                if file := env.get(name):
-                    context.load_verify_locations(file)
-            by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-            auth = (unquote(by.username), unquote(by.password or "")) if by.username else None
-            self.pools[proxy] = httpcore2.AsyncConnectionPool(
-                ssl_context=context,
-                proxy=httpcore2.Proxy(by.geturl(), auth) if proxy else None,
-                max_connections=None,
-                keepalive_expiry=_IDLE_SECONDS,
-            )
-        return self.pools[proxy]
+    import httpcore2
+
+    parts = urlsplit(upstream)
+    names = (f"{parts.scheme}_proxy", "all_proxy")
+    proxy = next(filter(None, (env.get(n) or env.get(n.upper()) for n in names)), "")
+    spared = {"no": env.get("no_proxy") or env.get("NO_PROXY") or ""}
+    if proxy_bypass_environment(parts.hostname or "", spared):
+        proxy = ""
+    if proxy not in pools:
+        context = httpcore2.default_ssl_context()
+        for name in ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE"):  # of either CLI
+            if file := env.get(name):
+                context.load_verify_locations(file)
+        by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        auth = (unquote(by.username), unquote(by.password or "")) if by.username else None
+        pools[proxy] = httpcore2.AsyncConnectionPool(
+            ssl_context=context,
+            proxy=httpcore2.Proxy(by.geturl(), auth) if proxy else None,
+            max_connections=None,
+            keepalive_expiry=_IDLE_SECONDS,
+        )
+    return pools[proxy]
 
 
 class _UnixStream(ByteStream):

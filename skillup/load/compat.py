@@ -33,7 +33,7 @@ _RULES = frozenset(
 )
 _UNUSED: dict[Loc, set[str]] = {
     ("engine",): {"version", "entry", "kwargs"},
-    ("engine", "model"): {"provider", "params"},
+    ("engine", "model"): {"params"},
     ("environment",): {
         *("sandbox_template", "workspace_mount", "use_server_proxy", "entrypoint"),
         *("ready_timeout_seconds", "sandbox_timeout_seconds", "metadata", "kwargs"),

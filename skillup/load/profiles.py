@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
-from skillup.load.yaml_reader import Loc, problems_from, read_yaml
-from skillup.schema.engine import AgentDescription
+from skillup.load.yaml_reader import Document, Loc, problems_from, read_yaml
+from skillup.schema.engine import CUSTOM_VALUES, AgentDescription
 from skillup.schema.profile import DESCRIBED, Profile
 
 _REFERENCE = re.compile(
-    r"\$(?:(?P<escape>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"\$(?:(?P<escape>\$)|\{(?P<name>(?:kwargs\.)?[A-Za-z_][A-Za-z0-9_]*)"
     r"(?:(?P<operator>:-|-|:\?|\?)(?P<rest>[^}]*))?\}|(?P<bad>\{))"
 )
 
@@ -28,8 +28,10 @@ class MissingVariableError(LookupError):
     """A reference without a value, or what only looks like one: what is wrong, and a way out."""
 
 
-def expand(text: str, environment: Mapping[str, str]) -> str:
+def expand(text: str, environment: Mapping[str, str], kept: Collection[str] = ()) -> str:
     """`text` with every reference replaced, as a POSIX shell does. ``$$`` is a dollar sign.
+
+    References to what is `kept`, and to values of its `kwargs`, are left as they are.
 
     Raises MissingVariableError for a variable that is not set and has no default, and for what
     only looks like a reference: left as it is, it would reach the agent.
@@ -44,6 +46,8 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
             raise MissingVariableError("`${` begins no reference to a variable here", _NO_REFERENCE)
         if "${" in rest:
             raise MissingVariableError(f"a reference within the reference to {name}", _NO_REFERENCE)
+        if name in kept or ("kwargs" in kept and name.startswith("kwargs.")):
+            return match[0]
         found = environment.get(name)
         if found is not None and (found or ":" not in operator):
             return found
@@ -52,6 +56,38 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
         raise MissingVariableError(rest or f"the variable {name} is not set", _SET_IT)
 
     return _REFERENCE.sub(value, text)
+
+
+def expand_all(
+    value: Any,
+    environment: Mapping[str, str],
+    document: Document,
+    problems: list[Problem],
+    loc: Loc = (),
+    *,
+    lenient: bool = False,
+) -> Any:
+    """What stands at `loc`, with all references replaced; `problems` gets what has no value."""
+
+    def expanded(value: Any, loc: Loc) -> Any:
+        if isinstance(value, dict):
+            return {key: expanded(item, (*loc, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [expanded(item, (*loc, number)) for number, item in enumerate(value)]
+        if not isinstance(value, str) or "$" not in value:
+            return value
+        try:
+            # `base_url: ${X:-}` means "not set", which an empty text would not.
+            is_custom = loc[:1] == ("custom",) or loc[:2] == ("engine", "custom")
+            kept = CUSTOM_VALUES if is_custom else ()
+            return expand(value, environment, kept) or (None if len(loc) == 1 else "")
+        except MissingVariableError as missing:
+            message, fix = missing.args
+            severity = "warning" if lenient and fix == _SET_IT else "error"
+            problems.append(document.problem(loc, message, fix, severity))
+            return value
+
+    return expanded(value, loc)
 
 
 def profile_files(root: Path) -> dict[str, Path]:
@@ -108,23 +144,7 @@ def check_profile(
         return None, list(error.problems)
     problems: list[Problem] = []
 
-    def expanded(value: Any, loc: Loc = ()) -> Any:
-        if isinstance(value, dict):
-            return {key: expanded(item, (*loc, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            return [expanded(item, (*loc, number)) for number, item in enumerate(value)]
-        if not isinstance(value, str) or "$" not in value:
-            return value
-        try:
-            # `base_url: ${X:-}` means "not set", which an empty text would not.
-            return expand(value, environment) or (None if len(loc) == 1 else "")
-        except MissingVariableError as missing:
-            message, fix = missing.args
-            severity = "warning" if lenient and fix == _SET_IT else "error"
-            problems.append(document.problem(loc, message, fix, severity))
-            return value
-
-    data = expanded(document.data)
+    data = expand_all(document.data, environment, document, problems, lenient=lenient)
     described = data.get("engine")
     if isinstance(described, str) and Path(described).suffix in (".yaml", ".yml"):
         about, more = _described(path.parent / described)
@@ -136,9 +156,12 @@ def check_profile(
     except ValidationError as error:
         problems += problems_from(error, document, Profile)
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
-    if (profile.engine == DESCRIBED) is not (profile.agent is not None):
-        message = f"`engine: {DESCRIBED}` and `agent`, which describes it, belong together"
-        problems.append(document.problem(("engine",), message, "write both, or neither"))
+    given = [one for one in (profile.agent, profile.custom) if one is not None]
+    if len(given) != (profile.engine == DESCRIBED):
+        message = (
+            f"`engine: {DESCRIBED}` and `agent` or `custom`, which describe it, belong together"
+        )
+        problems.append(document.problem(("engine",), message, "write it and one of them, or none"))
     elif profile.engine not in (*ADAPTERS, DESCRIBED):
         guess = near_miss(profile.engine, [*ADAPTERS, *ALIASES])
         meant = f"did you mean `{ALIASES.get(guess, guess)}`? " if guess else ""

@@ -284,13 +284,7 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             as_is = skill.as_is and (root / skill.path).is_dir()
             fix = "what is there is installed all the same" if as_is else _ERROR
             yield document.problem(loc, what, fix, "warning")
-    unsupported = [*unsupported_in(suite)]
-    if suite.engine is not None and suite.engine.custom is not None:
-        message = (
-            "custom engines are not run; describe it in a profile, and choose that with --engine"
-        )
-        unsupported.append((("engine", "custom"), message))
-    for place, message in unsupported:
+    for place, message in unsupported_in(suite):
         yield document.problem(place, message, severity="warning")
     named: list[tuple[Loc, str | None]] = [(loc, skill.path) for loc, skill in skills]
     for n, path in enumerate(suite.environment.read):

@@ -4,9 +4,9 @@ Texts may hold placeholders: ``{model}``, ``{model:-default}``, ``{base_url:+if 
 A text whose placeholder has no value is left out, with the list or entry that it stands in.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -16,6 +16,7 @@ from skillup.schema.base import (
     Names,
     NonEmptyText,
     Regex,
+    Seconds,
     Text,
     ToolKind,
     optional,
@@ -177,3 +178,57 @@ class AgentDescription(Model):
     errors: dict[ErrorKind, Names] = Field({}, description="Parts of what it says, by kind.")
     exit_codes: dict[int, ErrorKind] = Field({}, description="What they mean.")
     store: Store | None = optional("Where sessions are. Needed to resume.")
+
+
+CUSTOM_VALUES = (
+    *("workspace", "prompt", "messages", "messages_json", "session_input", "session_input_json"),
+    *("session_id", "input_file", "output_file", "model", "model_provider", "model_name"),
+    *("api_key", "case_id", "variant", "max_turns", "timeout_seconds", "kwargs", "kwargs_json"),
+)
+"""What ``${NAME}`` in a custom engine stands for, of each call; else it is a variable."""
+
+
+class CustomProgram(Model):
+    """The program of a custom engine: a process a call."""
+
+    command: NonEmptyText = Field(description="A name on `PATH`, or a path.")
+    args: list[Text] = Field([], description="Its arguments.")
+    cwd: NonEmptyText | None = optional("In the workspace; default: that.")
+    input_file: NonEmptyText | None = optional("In the workspace; default: outside of it.")
+    output_file: NonEmptyText | None = optional("Where it writes its result; default: stdout.")
+
+
+class CustomService(Model):
+    """The HTTP service of a custom engine: a request a call."""
+
+    url: NonEmptyText = Field(description="Its address.")
+    method: Literal["POST"] = Field("POST", description="The only one.")
+    headers: dict[NonEmptyText, Text] = Field({}, description="Of each request.")
+    request_body: Any = optional("A template; default: the session input.")
+    files: list[Any] = Field([], description="Files of the workspace: not sent yet.")
+
+
+class CustomEngine(Model):
+    """An agent by skill-up's contract: called with a session input, it gives a session result."""
+
+    transport: Literal["local", "http"] = Field(description="Which of the two it is.")
+    conversation_mode: Literal["batch", "stateful"] = Field(
+        "batch", description="stateful: a call a turn; batch: it holds one turn only."
+    )
+    response_format: Literal["session_result", "text"] = Field(
+        "session_result", description="text: the answer alone."
+    )
+    timeout_seconds: Seconds | None = optional("Of a call.")
+    env: dict[NonEmptyText, Text] = Field({}, description="Variables of the program.")
+    kwargs: dict[NonEmptyText, Text] = Field({}, description="Handed on as they are.")
+    provider: Text | None = optional("The model's; default: `engine.model.provider`.")
+    local: CustomProgram | None = optional("With `transport: local`.")
+    http: CustomService | None = optional("With `transport: http`.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if getattr(self, self.transport) is None:
+            raise ValueError(f"`transport: {self.transport}` needs `{self.transport}` || add it")
+        if self.local and "${api_key}" in str([self.local.command, *self.local.args]):
+            raise ValueError("other users see arguments || hand `${api_key}` on in `env`")
+        return self

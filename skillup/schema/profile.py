@@ -22,7 +22,7 @@ from skillup.schema.base import (
     VariableName,
     optional,
 )
-from skillup.schema.engine import AgentDescription
+from skillup.schema.engine import AgentDescription, CustomEngine
 
 DESCRIBED = "command"
 """The engine of a profile that describes its agent itself."""
@@ -71,6 +71,7 @@ class Profile(Model):
         description=f"The adapter: {', '.join(ADAPTERS)}, command; or the file of a description."
     )
     agent: AgentDescription | None = optional("With `engine: command`: what its CLI speaks.")
+    custom: CustomEngine | None = optional("With `engine: command`: a custom engine of skill-up's.")
     command: Names | None = optional(
         "A name on `PATH`, a path, or a list with arguments.", min_length=1
     )

@@ -25,6 +25,7 @@ from skillup.schema.base import (
     optional,
 )
 from skillup.schema.case import Case, CaseDefaults, RetryPolicy, SimulationSettings, Turn
+from skillup.schema.engine import CustomEngine
 from skillup.schema.judge import JudgeConfig, SkillRef
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
@@ -61,6 +62,7 @@ class ModelRef(Short):
 
     name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
     base_url: Text | None = optional("Outranks the profile's.")
+    provider: Text | None = optional("Of a custom engine's.")
 
 
 class EngineRef(Short):
@@ -73,7 +75,7 @@ class EngineRef(Short):
         description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
     model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
-    custom: dict[str, Any] | None = optional("skill-up: a custom engine.")
+    custom: CustomEngine | None = optional("skill-up's: the agent itself, where `name` is none.")
 
 
 class SetupStep(Model):

@@ -125,6 +125,8 @@ def context_of(
         progress=AgentWatcher(job.id, request.notify),
         live=LiveSlot() if job.profile.session == "live" else None,
         box=box,
+        case_id=job.loaded.id,
+        variant=job.variant,
     )
     return _behind_gateway(request, made)
 
