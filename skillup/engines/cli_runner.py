@@ -42,6 +42,7 @@ from skillup.engines.session_files import (
     missing_message,
 )
 from skillup.frozen import frozen
+from skillup.process.live import LiveSlot
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
@@ -73,7 +74,7 @@ class CliSpec:
     exit_codes: Mapping[int, ErrorKind] = field(default_factory=dict)  # The same of exit codes
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
-    lingers: bool = False  # It need not end by itself after an answer
+    two_way: bool = False  # Both sides ask and answer; it need not end by itself after an answer
 
 
 class CliEngine(ABC):
@@ -246,7 +247,7 @@ class CliTurn:
         self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
     ) -> None:
         self.engine, self.turn, self.trial, self.resumed = engine, turn, trial, resumed
-        self.live = trial.live
+        self.live = trial.live or (LiveSlot() if engine.spec.two_way else None)
         self.ended_between = False  # The process that was to stay
         self.expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
         self.own_files = trial.profile.isolation != "shared"  # Of sessions, and no others
@@ -419,7 +420,7 @@ class CliTurn:
             marker=trial.marker,
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
-            lingers=engine.spec.lingers,
+            lingers=engine.spec.two_way,
             farewell=parser.farewell,
         )
         request = trial.box.request(direct)
@@ -453,7 +454,7 @@ class CliTurn:
             error = engine.error(failure.kind, secrets.mask(failure.text), shown)
         notices = [*parser.notices]
         notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
-        if outcome.ended_by == "answered" and not engine.spec.lingers:
+        if outcome.ended_by == "answered" and not engine.spec.two_way:
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
         if (route := self.trial.gateway) is not None:  # another one in every trial

@@ -39,7 +39,7 @@ class Acp(CliEngine):
         skill_directory=".agents/skills",
         takes_ids=False,
         takes_system=False,
-        lingers=True,
+        two_way=True,
     )
 
     def arguments(
@@ -133,12 +133,6 @@ class AcpTurn(CliTurn):
     """A turn over the protocol: by a process of its own, or one that stays."""
 
     parser: AcpEvents
-
-    def __init__(
-        self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
-    ) -> None:
-        super().__init__(engine, turn, trial, resumed)
-        self.live = trial.live or LiveSlot()  # Either way both sides ask and answer
 
     def _changed(self, file: Path | None) -> TurnError | None:
         return None
