@@ -40,6 +40,7 @@ from skillup.engines.session_files import (
     fingerprint_of,
     loss_of,
     missing_message,
+    own_file,
 )
 from skillup.frozen import frozen
 from skillup.process.live import LiveSlot
@@ -47,12 +48,12 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
-from skillup.workspace.disk import do_beside, leads_out
+from skillup.workspace.disk import do_beside
 
 T = TypeVar("T")
 
 _LAST_LINES, _LINE_CHARACTERS = 4, 500
-_SHORT_BYTES, _MOST_BYTES = 1 << 20, 1 << 28  # Of session files
+_SHORT_BYTES = 1 << 20
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?([\w.+-]*\w)?")
 _VERSION_SECONDS = 60.0
 _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # its SHA-256
@@ -99,15 +100,9 @@ class CliEngine(ABC):
         """The session's file; None if there is none."""
 
     def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
-        """A file with what the session holds, one line for each row; None if there is none.
-
-        Or if the agent has put a link, a pipe or a file without end in its place.
-        """
+        """A file with what the session holds, one line for each row; None if there is none."""
         file = self.session_file(engine_home, session_id)
-        if file is None or trial.profile.isolation == "shared":
-            return file
-        whole = os.path.isfile(file) and os.path.getsize(file) < _MOST_BYTES  # noqa: PTH113, PTH202
-        return file if whole and not leads_out(file, trial.home) else None
+        return file if trial.profile.isolation == "shared" else own_file(file, trial.home)
 
     def session_files(self, engine_home: Path) -> Collection[Path]:
         """All that are there, of a CLI that chooses the ids of new sessions."""

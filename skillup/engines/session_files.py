@@ -15,9 +15,17 @@ from typing import Any, Literal, NamedTuple
 from skillup.engines.events import Transcript, read_event
 from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem
-from skillup.workspace.disk import open_at_once
+from skillup.workspace.disk import leads_out, open_at_once
 
+_MOST_BYTES = 1 << 28
 _SHOWN = 16  # Characters of a digest: enough to tell two apart
+
+
+def own_file(path: Path | None, home: Path) -> Path | None:
+    """None if the agent has put a link, a pipe or a file without end in its place."""
+    if path is None or not path.is_file() or path.stat().st_size >= _MOST_BYTES:
+        return None
+    return None if leads_out(path, home) else path
 
 
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
