@@ -161,17 +161,15 @@ def test_what_goes_wrong_is_an_error_of_its_kind(custom: str, tmp_path: Path, se
     }
     kinds = {name: (turn["error"] or {}).get("kind") for name, turn in found.items()}
     assert kinds == {turns[-1]: kind for turns, kind in own}
-    if custom is LOCAL:
+    if custom is HTTP:
+        held.run("run", ".", env={"MY_TOKEN": KEY, "AGENT_URL": "http://127.0.0.1:9"})
+        lost = held.record("hang/mine/with_skill/1")["turns"][-1]["error"]
+        assert lost["kind"] == "network"
+    else:
         assert "exit_code" in found["garbage"]["error"]["message"]
         assert "it broke" in json.dumps(found["crash"]["error"])
         assert "it says no" in found["fail"]["error"]["message"]
         assert "the message was not sent" in found["next"]["error"]["message"]
-
-
-def test_an_address_where_nobody_listens_is_an_error_of_the_network(tmp_path: Path) -> None:
-    held = project(tmp_path, HTTP, ["one"])
-    held.run("run", ".", env={"MY_TOKEN": KEY, "AGENT_URL": "http://127.0.0.1:9"})
-    assert held.record("one/mine/with_skill/1")["turns"][0]["error"]["kind"] == "network"
 
 
 @pytest.mark.parametrize("allowed", [False, True])

@@ -107,13 +107,15 @@ class CustomAgent(DescribedEngine):
         return CustomResult(self.about, trial)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        found, local, http = find_login(profile, environment, ()), self.custom.local, ""
+        found, local, http = (
+            find_login(profile, environment, ()),
+            self.custom.local,
+            self.custom.http,
+        )
         problem = self.error("auth", found.missing) if found.missing else None
-        if local is None:
-            http = self.custom.http.url if self.custom.http else ""
-        elif "/" not in local.command and "${" not in local.command:  # Others: in the workspace
+        if local is not None and not {"/", "$"} & {*local.command}:  # Others: in the workspace
             problem = self.missing(local.command, environment, Path.cwd()) or problem
-        argv = (local.command, *local.args) if local is not None else ("POST", http)
+        argv = (local.command, *local.args) if local else ("POST", http.url if http else "")
         return Availability(
             problem is None, argv, login=found.variable or "its own", problem=problem
         )
