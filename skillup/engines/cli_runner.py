@@ -437,6 +437,7 @@ class CliTurn:
         last_lines: Iterable[bytes],
     ) -> EngineTurn:
         engine, parser = self.engine, self.parser
+        parser.end()
         error, failure = None, self._failure(outcome)
         if failure is not None:
             evidence = [failure.text] if len(failure.text) > 300 else []

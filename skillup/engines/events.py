@@ -300,6 +300,9 @@ class EventParser(Transcript, ABC):
         elif event is not None:
             self.unknown(event)
 
+    def end(self) -> None:
+        """No more lines come."""
+
     @abstractmethod
     def take(self, event: dict[str, Any]) -> None:
         """Takes the next event."""

@@ -331,6 +331,12 @@ def _inside(value: str) -> None:
         raise ValueError(problem)
 
 
+def _below_home(value: str) -> None:
+    if (problem := outside_problem(value)) is not None:
+        raise ValueError(problem.replace("the workspace", "its home"))
+
+
+HomePath = Annotated[NonEmptyText, _valid(_below_home, "")]  # The same of an agent's home
 WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]  # A file of the workspace, or a glob
 
 WorkspacePaths = Annotated[

@@ -12,6 +12,7 @@ from skillup.schema.base import (
     Bool,
     Choice,
     ErrorKind,
+    HomePath,
     Model,
     Names,
     NonEmptyText,
@@ -19,6 +20,7 @@ from skillup.schema.base import (
     Seconds,
     Text,
     ToolKind,
+    WorkspacePaths,
     optional,
 )
 
@@ -92,7 +94,7 @@ class EventRule(Model):
 class Home(Model):
     """Where the CLI keeps its state, below HOME."""
 
-    folder: NonEmptyText = Field(description="Relative to HOME.")
+    folder: HomePath = Field(description="Relative to HOME.")
     variable: NonEmptyText | None = optional("The variable that moves it.")
 
 
@@ -131,11 +133,11 @@ class Store(Choice):
     what: ClassVar[str] = "a store"
     choices: ClassVar[tuple[str, ...]] = ("files", "sqlite")
 
-    files: NonEmptyText | None = optional("A glob below the home's folder: JSON lines.")
-    sqlite: NonEmptyText | None = optional("A database below the home's folder.")
+    files: HomePath | None = optional("A glob below the home's folder: JSON lines.")
+    sqlite: HomePath | None = optional("A database below the home's folder.")
     rows: NonEmptyText | None = optional("The SQL for a session's rows, in order: `:session`.")
     message: Conditions = Field(description="Which rows are messages of the user's.")
-    new: NonEmptyText | None = optional("Where a copy of a session goes, so that it can be forked.")
+    new: HomePath | None = optional("Where a copy of a session goes, so that it can be forked.")
     seed: Seed | None = optional("How `input.history` is written as a session.")
 
 
@@ -156,9 +158,9 @@ class AgentDescription(Model):
     keys: Names = Field([], description="Its own variables for the key, best first.")
     home: Home | None = optional("Where it keeps its state.")
     address: Address = Field(Address.model_construct(), description="Where its model is.")
-    skills: Names = Field([".agents/skills"], description="Where it looks for skills.")
+    skills: WorkspacePaths = Field([".agents/skills"], description="Where it looks for skills.")
     env: dict[str, Text] = Field({}, description="Variables.")
-    files: dict[NonEmptyText, Any] = Field({}, description="Below HOME: a text, or JSON.")
+    files: dict[HomePath, Any] = Field({}, description="Below HOME: a text, or JSON.")
     arguments: list[Argument] = Field([], description="Of every turn.")
     start: list[Argument] = Field([], description="Of a first turn: `{session}` is a new UUID.")
     resume: list[Argument] | None = optional("Of a resumed turn. None: it cannot resume.")

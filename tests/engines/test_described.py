@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -348,3 +349,63 @@ def test_doctor_tries_the_conformance_of_a_users_own_engine(project: Project) ->
 def test_a_profile_with_a_description_is_the_same_when_it_is_read_again(name: str) -> None:
     profile = Profile(name="p", engine="command", agent=shipped(name))
     assert Profile.model_validate(profile.model_dump(mode="json")) == profile
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"files": {"../x": ""}}, {"home": {"folder": "/etc"}}, {"skills": ["../skills"]},
+        {"store": {"files": "/**/{session}", "message": {}}},
+        {"store": {"sqlite": "../x.db", "rows": "SELECT 1", "message": {}}},
+    ],
+)  # fmt: skip
+def test_a_description_names_nothing_outside_of_home_and_workspace(about: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"is absolute|leads out"):
+        AgentDescription.model_validate({**MINE, **about})
+
+
+def test_a_query_only_reads_its_database_and_ends(tmp_path: Path) -> None:
+    database, made = tmp_path / "old.db", tmp_path / "made.db"
+    with sqlite3.connect(database) as opened:
+        opened.execute("CREATE TABLE t AS SELECT 1 AS n")
+    endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
+    for query in (f"ATTACH '{made.as_uri()}?mode=rwc' AS m", "PRAGMA user_version", endless):
+        assert dump_rows(database, query, "s", tmp_path / "rows") is None
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("session", ["../../x", "a/b", "-rf", "a\0", "x" * 5000])
+def test_what_is_no_session_id_is_no_path_and_no_option(session: str) -> None:
+    parser = read({"type": "hi", "id": session})
+    assert (parser.session_id, parser.failure and parser.failure.kind) == (None, "model_error")
+
+
+def test_long_outputs_and_slow_patterns_take_no_long_time() -> None:
+    deltas = [{"type": "text", "text": "x" * 60, "of": "m"}] * 30_000
+    rows: dict[str, Any] = {"said": "\ud800end", "rows": [{"n": [n]} for n in range(10_000)]}
+    document = json.dumps(rows, indent=1).encode().split(b"\n")
+    json_rules = {"name": "x", "output": "json", "events": [{"answer": "said", "end": True}]}
+    whole = DescribedEvents(AgentDescription.model_validate(json_rules), "s")
+    slow = DescribedEvents(AgentDescription(name="x", noise="(a|aa)+$"), "s")
+    began = time.process_time()
+    parser = read(*deltas)
+    parser.end()
+    for line in document:
+        whole.feed(line)
+    for _ in range(100):
+        slow.feed(b"a" * 40 + b"c")
+    assert len(parser.response) == 60 * len(deltas)
+    assert whole.response == "\ufffdend"
+    assert slow.failure is not None
+    assert slow.failure.kind == "protocol"
+    assert time.process_time() - began < 10
+
+
+def test_links_that_an_agent_leaves_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    kept = tmp_path / "mine" / "c.json"
+    kept.write_text("kept")
+    link = f"c = file.with_name('c.json'); c.unlink(); c.symlink_to({str(kept)!r}); print('ok')"
+    conversation = mine(tmp_path, link, {})
+    assert [conversation.say(text).error for text in ("one", "two")] == [None, None]
+    assert kept.read_text() == "kept"

@@ -98,12 +98,17 @@ class DescribedEngine(CliEngine):
         return own[0] or trial.profile.base_url or own[1]
 
     def _write_files(self, trial: TrialContext, values: Mapping[str, Any]) -> None:
+        home = trial.home / "home"
         for name, template in self.about.files.items():
             content = filled(template, values)
             if not isinstance(content, str | dict | list):
                 continue
             text = content if isinstance(content, str) else json.dumps(content)
-            path = trial.home / "home" / name
+            path = home
+            for part in Path(name).parts:
+                path /= part
+                if path.is_symlink():  # The agent's: it would lead out of its home
+                    path.unlink()
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from skillup.engines.base import Progress
-from skillup.engines.command.values import holds, value_at
+from skillup.engines.command.values import SEARCH_SECONDS, holds, value_at
 from skillup.engines.events import (
     EventParser,
     Failure,
@@ -19,6 +18,7 @@ from skillup.engines.events import (
     content_text,
     kind_of_status,
     kind_of_text,
+    read_event,
 )
 from skillup.schema.base import compiled_pattern
 from skillup.schema.checks import ToolKind
@@ -26,6 +26,8 @@ from skillup.schema.engine import AgentDescription, EventRule, UsagePaths
 from skillup.schema.record import TranscriptItem, Usage
 
 _LONGEST_DOCUMENT = 16 << 20
+_MOST_PARSED = 8 * _LONGEST_DOCUMENT  # In all, of documents that are not whole yet
+_LONGEST_ID = 200
 
 
 class DescribedEvents(EventParser):
@@ -40,7 +42,9 @@ class DescribedEvents(EventParser):
         self._failure: Failure | None = None
         self._used = Counter[str]()
         self._part_of: object = None  # Which message the last item is a part of
-        self._document = b""
+        self._parts: list[str] = []  # Of the last item: joined when it is whole
+        self._document, self._parsed = bytearray(), 0
+        self._too_slow = False
         self._answer = ""
         if not _says_session(about.events):
             self.session_id = session
@@ -57,27 +61,38 @@ class DescribedEvents(EventParser):
 
     def feed(self, line: bytes) -> None:
         """A line of text is no event; a document is one when it is whole."""
+        if self._too_slow:
+            return
+        try:
+            self._feed(line)
+        except TimeoutError:
+            what = "a regex of its description takes too long on what it printed"
+            self._too_slow, self._failure = True, Failure("protocol", what)
+
+    def _feed(self, line: bytes) -> None:
         about = self._about
         if about.output == "text":
             text = line.decode(errors="replace")
             return self._say(f"{text}\n" if text or self.items else "", "stdout")
         noise = compiled_pattern(about.noise, False) if about.noise else None
-        if noise is not None and noise.search(line.decode(errors="replace")):
+        if noise and noise.search(line.decode(errors="replace"), timeout=SEARCH_SECONDS):
             return None
         if about.output == "events":
             return super().feed(line)
         if len(self._document) < _LONGEST_DOCUMENT:
             self._document += line + b"\n"
-            if line.rstrip().endswith((b"}", b"]")):
+            is_last = line.rstrip().endswith((b"}", b"]")) and not line.startswith((b" ", b"\t"))
+            if is_last and self._parsed < _MOST_PARSED:
                 self._take_document()
         return None
 
     def _take_document(self) -> None:
-        try:
-            found = json.loads(self._document)
-        except (ValueError, RecursionError):
+        self._parsed += len(self._document)
+        whole = read_event(b'{"it": %b}' % bytes(self._document))
+        if not isinstance(whole, dict):
             return  # not whole yet
-        self._document = b""
+        self._document.clear()
+        found = whole["it"]
         for event in found if isinstance(found, list) else [found]:
             self.take(as_dict(event))
 
@@ -99,7 +114,8 @@ class DescribedEvents(EventParser):
         def text(path: str | None) -> str:
             return content_text(value_at(event, path)) if path else ""
 
-        self.session_id = text(rule.session) or self.session_id
+        if session := text(rule.session):
+            self._take_session(session)
         self.model = text(rule.model) or self.model
         self.notice(text(rule.notice), agent)
         self.reasoning(text(rule.reasoning), agent)
@@ -129,14 +145,38 @@ class DescribedEvents(EventParser):
         self._answer, self.response = "", said or self.response
         self.finished |= self._about.ends_with == "exit"
 
+    def _take_session(self, session: str) -> None:
+        """It becomes an argument and part of a file's name."""
+        if (
+            len(session) > _LONGEST_ID
+            or not session.isprintable()
+            or session[:1] in "-."
+            or "/" in session
+        ):
+            self._fail(f"it says that its session is {session[:80]!r}, which is no id", None)
+        else:
+            self.session_id = session
+
+    def add(self, item: TranscriptItem) -> None:
+        self.end()
+        super().add(item)
+
+    def end(self) -> None:
+        if len(self._parts) > 1:
+            text, agent = "".join(self._parts), self.items[-1].agent
+            self.items[-1] = TranscriptItem(type="message", text=text, agent=agent)
+            self.response = text if agent is None and not self._answer else self.response
+        self._parts.clear()
+
     def _say(self, part: str, of: object, agent: str | None = None) -> None:
         last = self.items[-1] if self.items else None
         if last is None or last.type != "message" or last.agent != agent or of != self._part_of:
             self.message(part, agent)
-        else:
-            part = (last.text or "") + part
-            self.items[-1] = TranscriptItem(type="message", text=part, agent=agent)
-        self._went_on(part if agent is None else "")
+            self._went_on(part if agent is None else "")
+        elif part:
+            self._parts = self._parts or [last.text or ""]
+            self._parts.append(part)
+            self._went_on("")
         self._part_of = of
 
     def _call(self, rule: EventRule, event: Any, agent: str | None) -> None:
@@ -144,9 +184,10 @@ class DescribedEvents(EventParser):
         name, given = as_text(value_at(event, rule.call.name)), value_at(event, rule.call.arguments)
         arguments = given if isinstance(given, dict) else {"input": given} if given else {}
         kind = self._kinds.get(name, "other")
-        mcp = compiled_pattern(self._about.mcp, False).fullmatch(name) if self._about.mcp else None
-        if mcp is not None and name not in self._kinds:
-            name, kind = f"{mcp['server']}::{mcp['tool']}", "mcp"
+        mcp = compiled_pattern(self._about.mcp, False) if self._about.mcp else None
+        found = mcp.fullmatch(name, timeout=SEARCH_SECONDS) if mcp else None
+        if found is not None and name not in self._kinds:
+            name, kind = f"{found['server']}::{found['tool']}", "mcp"
         self._went_on("")
         self.call(as_text(value_at(event, rule.call.id)), name, kind, arguments, agent)
 

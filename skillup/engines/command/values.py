@@ -13,6 +13,8 @@ from skillup.schema.engine import Conditions, Matches
 _PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)(?::(?P<operator>[-+])(?P<rest>[^{}]*))?\}")
 ABSENT: Any = object()
 """What stands for a text whose placeholder has no value."""
+SEARCH_SECONDS = 0.5
+"""How long a regex may search a text that an agent wrote; then TimeoutError is raised."""
 
 
 def value_at(event: Any, path: str) -> Any:
@@ -29,13 +31,14 @@ def value_at(event: Any, path: str) -> Any:
 
 
 def holds(conditions: Conditions, event: Any) -> bool:
-    """Whether all of them do. A number is not a boolean: 1 is not true."""
+    """Whether all of them do. A number is not a boolean: 1 is not true. Raises TimeoutError."""
     return all(_is(wanted, value_at(event, path)) for path, wanted in conditions.items())
 
 
 def _is(wanted: Any, value: Any) -> bool:
     if isinstance(wanted, Matches):
-        return compiled_pattern(wanted.matches, False).search(as_text(value)) is not None
+        pattern, text = compiled_pattern(wanted.matches, False), as_text(value)
+        return pattern.search(text, timeout=SEARCH_SECONDS) is not None
     options = wanted if isinstance(wanted, list) else [wanted]
     return any(type(one) is type(value) and one == value for one in options)
 
