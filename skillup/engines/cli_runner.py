@@ -7,7 +7,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
 from pathlib import Path
@@ -242,7 +242,7 @@ class CliTurn:
         self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
     ) -> None:
         self.engine, self.turn, self.trial, self.resumed = engine, turn, trial, resumed
-        self.live = trial.live or (LiveSlot() if engine.spec.two_way else None)
+        self.live = trial.live or (LiveSlot(stays=False) if engine.spec.two_way else None)
         self.ended_between = False  # The process that was to stay
         self.expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
         self.own_files = trial.profile.isolation != "shared"  # Of sessions, and no others
@@ -424,17 +424,12 @@ class CliTurn:
                 outcome = await run_process(request, take)
             else:
                 parser.outgoing = b""
-                stays = trial.live is not None
-                outcome = await self.live.run(request, take, lambda: stays and parser.is_settled)
+                outcome = await self.live.run(request, take, lambda: parser.is_settled)
                 self.live.parser, self.live.argv = parser, argv
-        return self._turn_of(outcome, argv, secrets, last_lines)
+        return self._turn_of(outcome, argv, secrets, b"\n".join(last_lines))
 
     def _turn_of(
-        self,
-        outcome: ProcessOutcome,
-        argv: Sequence[str],
-        secrets: Secrets,
-        last_lines: Iterable[bytes],
+        self, outcome: ProcessOutcome, argv: Sequence[str], secrets: Secrets, last_lines: bytes
     ) -> EngineTurn:
         engine, parser = self.engine, self.parser
         parser.end()
@@ -444,8 +439,8 @@ class CliTurn:
             evidence += parser.notices[-3:]
             if outcome.stderr_tail.strip():
                 evidence.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
-            if lines := b"\n".join(last_lines).decode(errors="replace"):
-                evidence.append(f"last lines of stdout:\n{lines}")
+            if last_lines:
+                evidence.append(f"last lines of stdout:\n{last_lines.decode(errors='replace')}")
             shown = secrets.mask("\n".join(evidence))
             error = engine.error(failure.kind, secrets.mask(failure.text), shown)
         notices = [*parser.notices]

@@ -29,6 +29,7 @@ class LiveSlot:
     process: tuple[Child, ProcessTree] | None = None
     argv: tuple[str, ...] = ()  # It was started so
     parser: Any = None  # Of its latest turn, or of one before it
+    stays: bool = True  # False: each is ended after its turn
 
     @property
     def parser_before(self) -> Any:
@@ -48,10 +49,7 @@ class LiveSlot:
         return row is not None and not row.zombie and not waiting.poll(0)
 
     async def run(
-        self,
-        request: ProcessRequest,
-        on_line: OnLine,
-        may_stay: Callable[[], bool],
+        self, request: ProcessRequest, on_line: OnLine, may_stay: Callable[[], bool] = bool
     ) -> ProcessOutcome:
         """One turn, in a new process if there is none; `stdin` is the message, and what `on_line`
         returns goes there, too.
@@ -66,7 +64,7 @@ class LiveSlot:
             if isinstance(started, str):
                 return ProcessOutcome(None, None, "not_started", start_error=started)
             process = started
-        outcome = await supervise(request, *process, on_line, may_stay)
+        outcome = await supervise(request, *process, on_line, lambda: self.stays and may_stay())
         if outcome.ended_by == "kept":
             self.process = process
         return outcome

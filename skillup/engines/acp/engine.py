@@ -121,7 +121,7 @@ class Acp(CliEngine):
             has_answered=lambda: parser.closed,
             lingers=True,
         )
-        outcome = await LiveSlot().run(request, parser.feed, lambda: False)
+        outcome = await LiveSlot().run(request, parser.feed)
         if parser.finished:
             return None, parser.version
         told = parser.failure.text if parser.failure else outcome.stderr_tail.strip()
