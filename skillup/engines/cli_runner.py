@@ -379,9 +379,8 @@ class CliTurn:
         workspace = os.fspath(trial.workspace)
         if os.path.realpath(workspace) != workspace or not os.path.isdir(workspace):  # noqa: PTH112
             # Through a link, an agent would work somewhere else.
-            what = f"the workspace {trial.workspace} is gone or was replaced"
-            gone = engine.error("setup", f"{what}; the agent was not called")
-            return EngineTurn(error=gone)
+            what = f"the workspace {workspace} is gone or was replaced; the agent was not called"
+            return EngineTurn(error=engine.error("setup", what))
         missing = engine.missing(argv[0], env, trial.workspace)
         if missing is not None and not trial.box.has_own_programs:
             return EngineTurn(error=missing)
