@@ -215,7 +215,7 @@ def _of_records(
         for turn in resumed
         if turn.session_verified is not True or (turn.traffic and turn.traffic.continued is False)
     ]
-    ended = [turn for turn in all_turns if turn.error is None or turn.error.kind != "timeout"]
+    ended = [t for t in all_turns if t.process is None or t.process.ended_by != "timeout"]
     unknown = sum(turn.unknown_events + turn.unread_lines for turn in ended)
     asked = [str(a.body) for a in model.requests if a.tools and "word-one" in str(a.body)]
     listed = any("bowing thrice" in str(a.body) for a in model.requests)
