@@ -48,9 +48,7 @@ _REPORT_SECONDS = 5.0
 # Helpers of a CLI that stays may need more: codex asks the user's shell for its settings.
 _KEPT_SETTLE_SECONDS = 2.0
 
-EndedBy: TypeAlias = Literal[
-    "exit", "answered", "kept", "timeout", "cancelled", "output_limit", "not_started"
-]
+EndedBy: TypeAlias = Literal["exit", "answered", "kept", "timeout", "output_limit", "not_started"]
 """``answered``: its answer was complete, and it did not exit within the grace for that.
 ``kept``: its turn is over, and it goes on to the next (process/live.py)."""
 
@@ -468,9 +466,8 @@ class _Supervision:
         last = self._request.farewell()
         self._unsent, self._stays = self._unsent + last, False
         self._feed()
-        if not last:
-            return
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_LINGERS_SECONDS):
+        seconds = _LINGERS_SECONDS if last else 0.0
+        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds):
             while not self._collect():
                 await self._next_change()
 
@@ -479,8 +476,7 @@ class _Supervision:
         try:
             await self._say_farewell()
             settle = 0.0 if self._child.returncode is None else _SETTLE_SECONDS
-            grace = self._request.grace_seconds
-            self._ending = TreeEnding(self._tree, grace, settle_seconds=settle)
+            self._ending = TreeEnding(self._tree, self._request.grace_seconds, settle)
             pauses = iter(self._ending)
             pause = next(pauses, None)
             if pause is None and self._collect():
@@ -499,7 +495,6 @@ class _Supervision:
 
     async def _read_rest(self) -> None:
         """Through cancellation, too: the copies are complete."""
-        if any(stream.is_read for stream in self._streams):
-            with anyio.CancelScope(shield=True):
-                while any(stream.is_read for stream in self._streams):
-                    await self._next_change()
+        with anyio.CancelScope(shield=True):
+            while any(stream.is_read for stream in self._streams):
+                await self._next_change()

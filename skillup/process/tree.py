@@ -335,7 +335,7 @@ class TreeEnding:
     """
 
     def __init__(
-        self, tree: ProcessTree, grace_seconds: float, *, settle_seconds: float = 0.0
+        self, tree: ProcessTree, grace_seconds: float, settle_seconds: float = 0.0
     ) -> None:
         self.leftover: tuple[ProcessRow, ...] = ()  # They outlived the main process
         self.survivors: tuple[ProcessRow, ...] = ()  # Stuck in the kernel, or not ours to signal
