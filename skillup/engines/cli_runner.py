@@ -338,10 +338,9 @@ class CliTurn:
         if error is None and expected is None and (file is None or file in known):
             what = f"the {word} {answered} left no new session file"
             error = engine.error("session_mismatch", what)
-        verified, lost = None, False
+        verified, loss = None, loss_of(file, previous) if previous is not None else None
+        lost = loss is not None
         if previous is not None:
-            loss = loss_of(file, previous)
-            lost = loss is not None
             if not lost and error is None:
                 loss = missing_message(now, previous)
             verified = loss is None and answered in (None, expected)
