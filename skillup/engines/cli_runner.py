@@ -429,10 +429,9 @@ class CliTurn:
     def _turn_of(
         self, outcome: ProcessOutcome, argv: Sequence[str], secrets: Secrets, last_lines: bytes
     ) -> EngineTurn:
-        engine, parser = self.engine, self.parser
+        engine, parser, error = self.engine, self.parser, None
         parser.end()
-        error, failure = None, self._failure(outcome)
-        if failure is not None:
+        if failure := self._failure(outcome):
             evidence = [failure.text] if len(failure.text) > 300 else []
             evidence += parser.notices[-3:]
             if outcome.stderr_tail.strip():

@@ -285,6 +285,16 @@ def texts_in(data: Any) -> Iterator[str]:
             yield one
 
 
+def literals_in(data: Any) -> Iterator[tuple[str, str]]:
+    """Names and texts of what a description writes, but for texts with placeholders."""
+    named = data.items() if isinstance(data, Mapping) else [("", one) for one in data]
+    for name, value in named:
+        if isinstance(value, Mapping | list):
+            yield from literals_in(value)
+        elif isinstance(value, str) and not {"{", "$"} & set(value):
+            yield name, value
+
+
 def _is_path(value: str) -> bool:
     """`GOOGLE_APPLICATION_CREDENTIALS` and the like name a file: no secret, and often needed."""
     try:

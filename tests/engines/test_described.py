@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from skillup.adapters import ADAPTERS
+from skillup.app.planning import collect_secrets
 from skillup.engines.base import HistorySeeder, SessionForker, SessionResumer
 from skillup.engines.command.created import copy_database, rows_of_history
 from skillup.engines.command.engine import DescribedEngine
@@ -399,6 +400,17 @@ def test_long_outputs_and_slow_patterns_take_no_long_time() -> None:
     assert slow.failure is not None
     assert slow.failure.kind == "protocol"
     assert time.process_time() - began < 10
+
+
+def test_keys_that_a_description_holds_are_masked() -> None:
+    files = {".mine/auth.json": {"logins": [{"token": "abc-literal-987654"}], "apiKey": "{key}"}}
+    agent = AgentDescription.model_validate(
+        {**MINE, "files": files, "env": {"A_KEY": "lit-123456x"}}
+    )
+    profile = Profile(engine="command", agent=agent)
+    secrets = collect_secrets({}, [profile], [], [])
+    masked = secrets.mask(profile.model_dump_json())
+    assert [text in masked for text in ("literal", "lit-1", '"{key}"')] == [False, False, True]
 
 
 def test_links_that_an_agent_leaves_are_not_followed(tmp_path: Path) -> None:
