@@ -6,7 +6,7 @@ A text whose placeholder has no value is left out, with the list or entry that i
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -21,6 +21,7 @@ from skillup.schema.base import (
     Text,
     ToolKind,
     WorkspacePaths,
+    compiled_pattern,
     optional,
 )
 
@@ -180,6 +181,13 @@ class AgentDescription(Model):
     errors: dict[ErrorKind, Names] = Field({}, description="Parts of what it says, by kind.")
     exit_codes: dict[int, ErrorKind] = Field({}, description="What they mean.")
     store: Store | None = optional("Where sessions are. Needed to resume.")
+
+    @field_validator("mcp")
+    @classmethod
+    def _names_both(cls, value: str | None) -> str | None:
+        if value and {"server", "tool"} - set(compiled_pattern(value, False).groupindex):
+            raise ValueError("it lacks a group || name both: (?P<server>…) and (?P<tool>…)")
+        return value
 
 
 CUSTOM_VALUES = (

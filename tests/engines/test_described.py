@@ -358,10 +358,11 @@ def test_a_profile_with_a_description_is_the_same_when_it_is_read_again(name: st
         {"files": {"../x": ""}}, {"home": {"folder": "/etc"}}, {"skills": ["../skills"]},
         {"store": {"files": "/**/{session}", "message": {}}},
         {"store": {"sqlite": "../x.db", "rows": "SELECT 1", "message": {}}},
+        {"mcp": "mcp_(?P<tool>.+)"},
     ],
 )  # fmt: skip
-def test_a_description_names_nothing_outside_of_home_and_workspace(about: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"is absolute|leads out"):
+def test_a_description_that_leads_out_or_lacks_a_group_is_refused(about: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"is absolute|leads out|lacks a group"):
         AgentDescription.model_validate({**MINE, **about})
 
 

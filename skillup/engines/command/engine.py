@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -169,7 +170,9 @@ class DescribedEngine(CliEngine):
         return set(engine_home.glob(filled(store.files, {"session": "*", "session_start": "*"})))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        return self.about.store is not None and holds(self.about.store.message, row)
+        with suppress(TimeoutError):  # Without its messages the session counts as lost
+            return self.about.store is not None and holds(self.about.store.message, row)
+        return False
 
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
