@@ -84,8 +84,12 @@ def test_runs_are_listed_and_labelled(project: Project) -> None:
     assert project.run("runs", "list", "--label", "known good").stdout == f"{lines[1]}\n"
     assert project.run("runs", "list", "--last", "1").stdout.count("\n") == 1
     # By its label it is found, also from an index that was made anew of the directories.
+    before = project.run("trends", "--json").data
     (project.root / ".skillup/index.sqlite").unlink()
-    assert project.run("trends", "--rebuild").exit_code == 0
+    missing = project.run("trends")
+    assert (missing.exit_code, "--rebuild" in missing.stderr) == (3, True)
+    rebuilt = project.run("trends", "--rebuild", "--json")
+    assert (rebuilt.data, "2 runs indexed" in rebuilt.stderr) == (before, True)
     compared = project.run("compare", "known good", "first try", "--json")
     assert compared.exit_code == 0, compared.stderr
     assert ids[0] in compared.stdout

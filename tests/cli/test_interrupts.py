@@ -61,6 +61,7 @@ sys.modules["skillup.cli.commands.odd"] = sys.modules["__main__"]
 
 sys.exit(run_app(["odd", sys.argv[1]]))
 """
+WAYS = ("ctrl_c", "renamed", "grouped", "converted")
 
 
 def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
@@ -75,9 +76,12 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("module", ["skillup.cli.entry", "typer", "pydantic"])
-def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
-    assert ended(AT_IMPORT, module, tmp_path) == (130, "", "interrupted\n")
+@pytest.mark.parametrize("where", ["skillup.cli.entry", "typer", "pydantic", *WAYS])
+def test_while_libraries_are_imported_or_where_one_makes_another_error_of_it(
+    where: str, tmp_path: Path
+) -> None:
+    program = IN_A_VERB if where in WAYS else AT_IMPORT
+    assert ended(program, where, tmp_path) == (130, "", "interrupted\n")
 
 
 def test_before_the_first_trial_of_a_run_nothing_is_reported_of_it(project: Project) -> None:
@@ -88,11 +92,6 @@ def test_before_the_first_trial_of_a_run_nothing_is_reported_of_it(project: Proj
     code, _, said = ended(run, "anyio._backends._asyncio", project.root)
     assert (code, said.partition("\n")[2]) == (130, "interrupted\n")  # behind what runs
     assert project.run("run", "--resume", "out").exit_code == 0
-
-
-@pytest.mark.parametrize("where", ["ctrl_c", "renamed", "grouped", "converted"])
-def test_where_python_or_a_library_makes_another_error_of_it(where: str, tmp_path: Path) -> None:
-    assert ended(IN_A_VERB, where, tmp_path) == (130, "", "interrupted\n")
 
 
 # A run that is stopped from outside: what has finished is kept, and nobody goes on working.

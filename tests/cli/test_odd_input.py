@@ -71,6 +71,7 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
         (["--resume", "other"], "written by another version"),
         (["--resume", "newer"], "is version 9; this skillup reads version 1"),
         (["--resume", "full", "s"], "--resume goes on with what the run was asked to do"),
+        (["--retry-errors"], "--resume RUN"),
         (["--var", "novalue"], "not NAME=VALUE"),
         (["-j", "0"], "--parallel"),
         (["--engine", "nope"], "there is no engine `nope`"),

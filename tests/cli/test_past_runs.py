@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.history.index import all_runs, forget_run
+from skillup.history.index import forget_run
 from skillup.stats import wilson
 from tests.support.pages import page_of
 from tests.support.project import Outcome, Project
@@ -91,18 +91,6 @@ def test_runs_and_cases_can_be_chosen(project: Project) -> None:
     assert "suites there: demo" in unknown.stderr
 
 
-def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> None:
-    nights(project, a="pf")
-    before = project.run("trends", "--json").data
-    (project.root / ".skillup/index.sqlite").unlink()
-    missing = project.run("trends")
-    assert missing.exit_code == 3
-    assert "--rebuild" in missing.stderr
-    rebuilt = project.run("trends", "--rebuild", "--json")
-    assert rebuilt.data == before
-    assert "2 runs indexed" in rebuilt.stderr
-
-
 # Runs are indexed as they end, and nothing of that can change what they come to.
 
 FILES = {
@@ -114,20 +102,6 @@ FILES = {
     "cases/a.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: hi}]}",
     "cases/b.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: no}]}",
 }
-
-
-def indexed(path: Path) -> list[tuple[str, str]]:
-    """Case and status of every trial in an index."""
-    runs = all_runs(str(path))
-    return [(trial.key.case_id, trial.status) for run in runs for trial in run.trials]
-
-
-def test_another_index_can_be_named(project: Project) -> None:
-    project.write(FILES)
-    project.run("run", ".", "--index", "nightly.sqlite")
-    project.run("run", ".", env={"SKILLUP_INDEX": "nightly.sqlite"})
-    assert len(indexed(project.root / "nightly.sqlite")) == 4
-    assert not (project.root / ".skillup/index.sqlite").exists()
 
 
 @pytest.mark.parametrize(
@@ -142,14 +116,6 @@ def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project,
     assert "me:pw" not in outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert (project.latest_run() / "result.json").is_file()
-
-
-def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
-    project.write(FILES).run("run", ".", "--max-fail", "1", "-j", "1", "-k", "b", "--trials", "2")
-    index = project.root / ".skillup/index.sqlite"
-    assert indexed(index) == [("b", "FAIL"), ("b", "NOT_RUN")]
-    project.run("run", "--resume", str(project.latest_run()))
-    assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]
 
 
 # `skillup compare`: nights of a suite.
@@ -331,13 +297,10 @@ def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) ->
 
     sides = page_of(project.root / ".skillup/runs" / last["run_id"] / "report.html").index["sides"]
     told = compare(project, "--json").data
-    assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
-        case["case_id"]: case["change"] for case in told["cases"]
-    }
-    assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
-        "a": "regressed",
-        "b": "same",
-    }
+    of_page, of_verb = (
+        {row["case_id"]: row["change"] for row in rows} for rows in (sides["rows"], told["cases"])
+    )
+    assert of_page == of_verb == {"a": "regressed", "b": "same"}
     assert told["summary"] == f"{sides['summary'][0]}."
     assert sides["changed"] == ["1 case edited: demo/a"]
     project.run("report", "last", "--report", "html")
@@ -391,13 +354,9 @@ def test_a_run_is_put_beside_an_earlier_one(ran_twice: Project) -> None:
         "new": "only_in_b",
     }
     flips = rows["flips"]
-    assert (flips["a"]["status"], flips["b"]["status"]) == ("PASS", "FAIL")
     assert page.details[flips["a"]["n"]]["turns"][0]["response"] == "y"
     assert page.details[flips["b"]["n"]]["turns"][0]["response"] == "no"
-    assert rows["new"]["a"] is None
-    stays = rows["stays"]["a"]["n"]
-    assert page.details[stays]["grade"]["status"] == "PASS", "there is room for what did not change"
-    assert len(page.details) == 5
+    assert len(page.details) == 5, "there is room for what did not change"
 
 
 def test_a_run_without_a_result_has_a_report_all_the_same(ran_twice: Project) -> None:

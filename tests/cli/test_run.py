@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
 
-from tests.support.exported import exported
 from tests.support.project import Project
 from tests.support.stored import content_of
 
@@ -81,37 +79,15 @@ def test_a_gate_that_fails_ends_the_conversation(
     assert [turn["status"] for turn in graded["turns"]] == [turns, "skipped"]
 
 
-def test_the_run_directory_holds_what_the_design_says(project: Project) -> None:
-    project.write({**SUITE, "cases/echo.yaml": ECHO})
-    outcome = project.run("run", ".", "--out", "here", "--json")
-    run = project.root / "here"
-    assert outcome.exit_code == 0, outcome.stderr
-    turns = outcome.data["cases"][0]["turns"]
-    assert [turn["response"] for turn in turns] == ["first answer", "you said one"]
-    assert [turn["session_verified"] for turn in turns] == [None, True]
-    assert {path.name for path in run.iterdir()} == {"run.sqlite", "result.json", "lock"}
-    files = exported(run)
-    trial = files / "trials" / "echo" / "scripted" / "with_skill" / "1"
-    names = {path.relative_to(trial).as_posix() for path in trial.rglob("*") if path.is_file()}
-    assert {
-        "record.json",
-        "grading.json",
-        "raw/turn-01.stdout.jsonl",
-        "raw/turn-01.stderr.txt",
-        "raw/turn-02.stdout.jsonl",
-    } <= names
-    assert {"run.json", "events.jsonl", "result.json"} <= {path.name for path in files.iterdir()}
-    record = json.loads((trial / "record.json").read_text(encoding="utf-8"))
-    assert record["turns"][1]["content"] == "two"
-
-
 def test_a_password_in_a_profiles_address_is_in_no_file(project: Project) -> None:
     """S11."""
     profile = "engine: scripted\nbase_url: https://me:hunter2-hunter3@models.example/v1\n"
     project.write({**SUITE, "cases/echo.yaml": ECHO, "engines/mine.yaml": profile})
 
     assert project.run("run", ".", "-e", "mine").exit_code == 0
-    written = content_of(project.latest_run())
+    run = project.latest_run()
+    assert {path.name for path in run.iterdir()} == {"run.sqlite", "result.json", "lock"}
+    written = content_of(run)
     assert b"models.example" in written
     assert b"hunter2-hunter3" not in written
 

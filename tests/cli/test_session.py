@@ -53,16 +53,14 @@ def test_sessions_are_listed_all_or_those_of_a_project(
     assert "no sessions of /nowhere" in err
 
 
-def test_show_prints_a_transcript(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_is_shown_as_a_transcript_or_as_json(
+    homes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("show", "s") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "claude_code s1"
-    shown = "\n".join(lines)
+    shown = capsys.readouterr().out
+    assert shown.startswith("claude_code s1\n")
     assert "turn 1  user\n    first words\nturn 1  agent\n    an answer" in shown
-    assert lines[-1] == "1 turn"
-
-
-def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown.endswith("\n1 turn\n")
     assert run("show", "t1", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     at = {"line": 3, "timestamp": "2026-01-01T00:00:00.000Z", "turn": 1}
@@ -95,28 +93,22 @@ def test_without_out_the_case_is_printed_and_judges_its_session(project: Project
     assert judged.exit_code == 0, judged.stderr
 
 
-def test_a_case_without_a_suite_gets_one_and_both_are_valid(project: Project) -> None:
-    made = project.run("session", "to-case", "session.jsonl", "--out", "cases/files.yaml")
+def test_a_case_without_a_suite_gets_one_and_nothing_is_overwritten_without_force(
+    project: Project,
+) -> None:
+    to_case = ("session", "to-case", "session.jsonl", "--out", "cases/files.yaml")
+    project.write({"cases/files.yaml": "mine"})
+    refused = project.run(*to_case)
+    assert (refused.exit_code, "--force" in refused.stderr) == (2, True)
+    assert (project.root / "cases/files.yaml").read_text("utf-8") == "mine"
+    assert not (project.root / "cases/eval.yaml").exists()
+    made = project.run(*to_case, "--force")
     assert made.exit_code == 0, made.stderr
     assert "wrote cases/files.yaml" in made.stderr
     assert "wrote cases/eval.yaml" in made.stderr
+    assert "How many files?" in (project.root / "cases/files.yaml").read_text("utf-8")
     valid = project.run("validate", "cases")
     assert (valid.exit_code, valid.stderr) == (0, "1 suite, 1 case: ok\n")
-
-
-def test_nothing_is_overwritten_without_force(project: Project) -> None:
-    project.write({"case.yaml": "mine"})
-    refused = project.run("session", "to-case", "session.jsonl", "--out", "case.yaml")
-    assert (refused.exit_code, "--force" in refused.stderr) == (2, True)
-    assert (project.root / "case.yaml").read_text("utf-8") == "mine"
-    assert not (project.root / "eval.yaml").exists()
-    assert (
-        project.run(
-            "session", "to-case", "session.jsonl", "--out", "case.yaml", "--force"
-        ).exit_code
-        == 0
-    )
-    assert "How many files?" in (project.root / "case.yaml").read_text("utf-8")
 
 
 def test_a_fixture_beside_the_case_without_what_does_not_belong_into_one(project: Project) -> None:

@@ -37,20 +37,14 @@ def test_agents_judges_and_users_count_together() -> None:
     written = SimulatorInfo(cost_usd=0.25, usage=Usage(input_tokens=7, output_tokens=3))
     follow_up = make_turn(source="follow_up", asked_by=[0], **USED)
     second = make_turn(source="simulator", simulator=written, follow_ups=[follow_up], **USED)
-    record = a_trial(make_turn(**USED), second)
+    elsewhere = make_turn(counted_by="c/nightly/with_skill/1", **USED)  # which counts it
+    record = a_trial(elsewhere, make_turn(**USED), second)
     usage = Usage(input_tokens=1000, output_tokens=None).model_dump()
     judging = Judging(calls=3, cached_calls=1, models=["m"], usage=usage, cost_usd=1.0)
     stopping = StopPolicy()
     stopping.count(record, graded(record, judging))
     assert stopping.cost.total == 3 * 0.5 + 0.25 + 1.0
     assert stopping.tokens.total == 3 * 120 + 10 + 1000
-
-
-def test_what_another_record_counts_is_not_counted() -> None:
-    stopping = StopPolicy()
-    held = make_turn(counted_by="c/nightly/with_skill/1", **USED)
-    stopping.count(a_trial(held, make_turn(**USED)), None)
-    assert (stopping.cost.total, stopping.tokens.total) == (0.5, 120)
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:

@@ -22,15 +22,6 @@ def needed(deciding: EarlyStopping, plan: Plan) -> list[str]:
     return [f"{j.loaded.case.id}{j.trial}" for j in plan.jobs if deciding.needs(j)]
 
 
-def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> None:
-    plan = a_plan(tmp_path, {"a": {}, "b": {}}, trials=5)
-    deciding = EarlyStopping(plan.jobs, {})
-    assert [end(deciding, job, "FAIL") for job in plan.jobs[:3]] == [False, False, True]
-    assert needed(deciding, plan) == ["b1", "b2", "b3", "b4", "b5"]
-    found = [(test.side, test.about()["trials"]) for test in deciding.tests.values()]
-    assert found == [("below", 3), ("undecided", 0)]
-
-
 @pytest.mark.parametrize(
     ("ended", "decides"),
     [

@@ -54,16 +54,6 @@ FINE: dict[str, Any] = {"say": "fine"}
 TOUCH: dict[str, Any] = {"run": "echo >> x"}
 
 
-@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
-def test_a_refusal_in_the_middle_is_waited_out_in_the_same_session(
-    tmp_path: Path, kind: str
-) -> None:
-    (record,), _ = run_refused(tmp_path, [second(kind, 2), FINE])
-    assert (record.first_error(), record.attempt) == (None, 1)
-    assert len({turn.session_id for turn in record.turns}) == 1
-    assert f"refused the message 2 times ({kind})" in record.turns[1].notes[0]
-
-
 def test_a_trial_whose_workspace_was_touched_begins_anew_and_no_policy_counts_that(
     tmp_path: Path,
 ) -> None:
@@ -157,6 +147,8 @@ def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_mess
     assert grade["status"] == "PASS", grade
     assert grade["simulator"]["stop"] == "completed"
     assert grade["judging"]["calls"] == 1
+    used = [about["usage"]["output_tokens"] for about in (grade, grade["simulator"])]
+    assert used == [20, 40], "the agent's own are apart"
     raw = exported(project.latest_run()) / "trials/a/scripted/with_skill/1/raw/user"
     assert {path.name for path in raw.glob("*.refused-1.stdout.jsonl")} == {
         "user-01.refused-1.stdout.jsonl",

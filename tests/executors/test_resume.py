@@ -105,7 +105,9 @@ def test_an_agent_that_writes_into_the_run_ends_it_without_a_verdict(project: Pr
     outcome = project.run("run", ".", "--out", "out", "--json")
     assert outcome.exit_code == 3, outcome.stderr
     assert "was changed by another program while the run went on" in outcome.stderr
+    assert "itself failed" not in outcome.stderr
     assert not (out / "result.json").exists()
+    assert "changed by another program" in project.run("run", "--resume", "out").stderr
 
 
 # A run that ended in the middle of conversations goes on with the next turn of each.

@@ -82,21 +82,6 @@ def test_a_restart_counts_for_no_policy_and_its_note_stays() -> None:
     assert retry_of(refused, policy, Attempt(6, 5)) is None
 
 
-def test_a_trial_that_recovers_passes_and_the_first_attempts_are_kept(project: Project) -> None:
-    text = """
-        input: {prompt: hi}
-        assertions: [{contains: fine}]
-        scripted: [{say: fine, misbehave: {exit_code: 1, times: 2}}]
-        """
-    suite = "cases: {retry_policy: {max_retries: 3, retry_on: crash}}\n"
-    project.write({"eval.yaml": suite, "c.yaml": text})
-    (grade,) = project.run_json(".")["cases"]
-    assert (grade["status"], project.record("c/scripted/with_skill/1")["attempt"]) == ("PASS", 3)
-    kept = attempts(project.latest_run(), "c/scripted/with_skill/1")
-    assert [record.attempt for record in kept] == [1, 2]
-    assert [event["attempt"] for event in project.journal("trial_retried")] == [1, 2]
-
-
 # `--resume RUN --retry-errors`: what met an error runs again, what had a verdict is not.
 
 CASE = """
@@ -214,13 +199,6 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
     assert found.left == {"a/p/with_skill/1": "template"}
     # Another version of the CLI may be what was `unsupported`.
     assert sorted(found.rerun.values()) == ["engine_not_found", "internal", "unsupported"]
-
-
-def test_without_a_run_it_is_a_wrong_use(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": CASE})
-    outcome = project.run("run", ".", "--retry-errors")
-    assert outcome.exit_code == 2
-    assert "--resume RUN" in outcome.stderr
 
 
 JUDGED = """

@@ -79,15 +79,6 @@ def test_what_a_judge_cannot_tell_is_no_pass_however_it_is_turned(
         assert graded.status == status, graded.reason
 
 
-def test_a_grade_names_the_stored_answers_that_it_rests_on(tmp_path: Path) -> None:
-    with ModelServer(lambda request: Structured(PASS)) as server:
-        model = {"model": "anthropic:m", "base_url": server.url, "repeat": 2}
-        graded = judge(router(tmp_path), case(RUBRIC, judge_model=model), tmp_path)
-    stored = {file.stem for file in (tmp_path / "answers").glob("*.json")}
-    assert len(stored) == 2
-    assert {*graded.turns[0].checks[0].answers} == stored
-
-
 def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     def lost(name: str, root: Path) -> Profile:
         raise KeyError("profile")

@@ -22,7 +22,6 @@ from skillup.schema.record import HistoryItem
 from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import (
     EngineUser,
-    SimulatorFactory,
     UserReply,
     as_message,
     next_text,
@@ -50,17 +49,6 @@ def test_the_judges_model_plays_with_the_users_own_timeout_and_is_asked_once() -
     model = playing_model(UserSimulator(timeout_seconds=5), case)
     assert model is not None
     assert (model.model, model.repeat, model.timeout_seconds) == ("openai:j", 1, 5)
-
-
-def test_an_engine_without_its_program_is_known_not_to_play() -> None:
-    gone = Profile(name="gone", engine="claude_code", command=["/nowhere/claude"])
-    factory, given = (
-        SimulatorFactory(Models({}, str), lambda *_: gone),
-        UserSimulator(engine="gone"),
-    )
-    found = anyio.run(factory.problem, make_case(), given, Path("/nowhere"))
-    assert found is not None
-    assert (found.kind, "no program" in found.message) == ("judge", True)
 
 
 # What it is told.

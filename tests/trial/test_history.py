@@ -45,19 +45,23 @@ def test_every_call_gets_an_id_of_its_own_and_results_in_order() -> None:
     assert [call.id for call in found.items[0].tool_calls] == [p[0] for p in pairs(found)[:2]]
 
 
-def test_every_repair_is_noted() -> None:
+def test_messages_are_sorted_by_their_index_and_every_repair_is_noted() -> None:
     found = past(
-        {"role": "user", "content": "a", "message_index": 0},
         {"role": "assistant", "content": "b", "message_index": 1},
         {"role": "assistant", "content": "b", "message_index": 2},
-        {**calls("x"), "message_index": 3},
-        {"role": "user", "content": "later", "message_index": 4},
-        message_index=4,
+        {"role": "user", "content": "later", "message_index": 6},
+        {"role": "user", "content": "a", "message_index": 0},
+        {"role": "user", "content": " ", "message_index": 3},
+        {**result("of nothing"), "message_index": 4},
+        {**calls("x"), "message_index": 5},
+        message_index=6,
     )
 
+    assert [item.content for item in found.items][:2] == ["a", "b"]
     assert found.notes == (
-        "of the history, 1 message from place 4 on: left out",
-        "of the history, 1 message empty or a repeated answer: left out",
+        "of the history, 1 message from place 6 on: left out",
+        "of the history, 2 messages empty or a repeated answer: left out",
+        "a tool's result without its call was left out of the history",
         "the history does not say what the call `x` gave back",
     )
     assert [content for _, content in pairs(found)] == [NO_RESULT]
@@ -88,19 +92,6 @@ def test_places_are_those_in_the_list_where_no_message_has_one() -> None:
     found = past(*said, {"role": "user", "content": "x"}, said[1], message_index=2)
     assert [item.content for item in found.items] == ["a", "b"]
     assert found.unanswered == ()
-
-
-def test_messages_are_sorted_by_their_index_and_empty_ones_and_orphans_left_out() -> None:
-    found = past(
-        {"role": "assistant", "content": "first answer", "message_index": 1},
-        {"role": "user", "content": "later", "message_index": 5},
-        {"role": "user", "content": "first", "message_index": 0},
-        {"role": "user", "content": " ", "message_index": 2},
-        {**result("of nothing"), "message_index": 3},
-        message_index=4,
-    )
-    assert [item.content for item in found.items] == ["first", "first answer"]
-    assert any("without its call" in note for note in found.notes)
 
 
 # Rules of `reconstruct`: what a history says becomes variables.

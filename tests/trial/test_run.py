@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,17 @@ BAD = """
     [
         'cd / && rm -r "$OLDPWD"',
         'cd / && rm -r "$OLDPWD" && touch "$OLDPWD"',
-        'cd / && rm -r "$OLDPWD" && ln -s "$HOME" "$OLDPWD"',
+        'cd / && rm -r "$OLDPWD" && ln -s ELSEWHERE "$OLDPWD"',
     ],
 )
 def test_a_workspace_that_the_agent_destroys_is_an_error_of_that_case(
-    project: Project, command: str
+    project: Project, tmp_path: Path, command: str
 ) -> None:
-    bad = BAD.replace("COMMAND", command)
+    """Also where it became a link: nothing is done behind it."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious.txt").touch()
+    bad = BAD.replace("COMMAND", command.replace("ELSEWHERE", str(elsewhere)))
     project.write({"eval.yaml": "name: x\n", "cases/bad.yaml": bad, "cases/good.yaml": GOOD})
 
     outcome = project.run("run", ".", "--json")
@@ -45,25 +48,8 @@ def test_a_workspace_that_the_agent_destroys_is_an_error_of_that_case(
     assert cases["bad"]["status"] == "ERROR"
     assert cases["bad"]["error"]["kind"] == "setup"
     assert [turn["status"] for turn in cases["bad"]["turns"]] == ["error", "skipped"]
-
-
-def test_a_run_directory_that_fails_ends_the_run_with_what_to_do(
-    project: Project, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    # What another program has changed is not believed any more.
-    forge = f"f = sqlite3.connect('{out}/run.sqlite'); f.execute('DELETE FROM events'); f.commit()"
-    (tmp_path / "forge.py").write_text(f"import sqlite3; {forge}")
-    command = f"{sys.executable} {tmp_path}/forge.py"
-    bad = BAD.replace("COMMAND", command)
-    project.write({"eval.yaml": "name: x\n", "cases/bad.yaml": bad})
-
-    outcome = project.run("run", ".", "--out", str(out))
-
-    assert outcome.exit_code == 3
-    assert "changed by another program" in outcome.stderr
-    assert "itself failed" not in outcome.stderr
-    assert "changed by another program" in project.run("run", "--resume", str(out)).stderr
+    assert [path.name for path in elsewhere.iterdir()] == ["precious.txt"]
+    assert "Traceback" not in outcome.stderr
 
 
 def test_a_turn_that_outlasts_the_conversation_is_told_of_the_limit_as_it_was_given(
@@ -86,22 +72,6 @@ def test_a_turn_that_outlasts_the_conversation_is_told_of_the_limit_as_it_was_gi
     assert [case["error"]["kind"] for case in cases] == ["timeout", "timeout"]
     assert "no answer within the conversation's 2 s; it was ended" in cases[0]["error"]["message"]
     assert "no answer within 1.5 s; it was ended" in cases[1]["error"]["message"]
-
-
-def test_a_workspace_that_became_a_link_is_an_error_and_no_turn_runs_behind_it(
-    project: Project, tmp_path: Path
-) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "precious.txt").write_text("x", encoding="utf-8")
-    replaces = f'here="$PWD"; cd .. && rm -rf "$here" && ln -s {elsewhere} "$here"'
-    case = BAD.replace("'COMMAND'", repr(replaces).replace("\\", ""))
-    project.write({"eval.yaml": "name: d\n", "c.yaml": case})
-    outcome = project.run("run", ".", "--json")
-    assert sorted(path.name for path in elsewhere.iterdir()) == ["precious.txt"]
-    assert outcome.exit_code == 3
-    assert outcome.data["cases"][0]["status"] == "ERROR"
-    assert "Traceback" not in outcome.stderr
 
 
 # `collect_artifacts`.
@@ -132,13 +102,12 @@ def test_files_that_the_globs_match_are_copied_with_their_paths_though_the_trial
 def test_secrets_are_masked_in_contents_and_names(project: Project) -> None:
     case = """
         collect_artifacts: ["**"]
-        environment: {}
         input: {prompt: go}
         assertions: [{contains: ok}]
         scripted:
           - steps: [{run: 'mkdir "d-$LAB_KEY" && echo "<$LAB_KEY>" > "d-$LAB_KEY/f-$LAB_KEY"'}]
             say: ok
-        """.replace("        environment: {}\n", "")
+        """
     suite = "name: x\nenvironment: {env: {LAB_KEY: literal-secret-1}}\n"
     project.write({"eval.yaml": suite, "cases/a.yaml": case})
     assert project.run("run", ".").exit_code == 0

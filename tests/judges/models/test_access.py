@@ -56,7 +56,6 @@ def test_addresses(
 @pytest.mark.parametrize(
     ("model", "settings", "said"),
     [
-        ("anthropic:m", {}, "`anthropic:m` needs a key: set the variable ANTHROPIC_API_KEY"),
         ("openai:m", {}, "`openai:m` needs a key: set the variable OPENAI_API_KEY"),
         ("openai:m", {"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "the variable MY_KEY"),
         ("gpt-5.5", {}, "`gpt-5.5` names no model: write `anthropic:…`, `openai:…`, or"),

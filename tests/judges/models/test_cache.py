@@ -32,25 +32,19 @@ def server() -> object:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_what_is_in_the_run_is_not_asked_again(
+def test_what_is_in_the_run_or_shared_is_not_asked_again_unless_all_is_asked_anew(
     api: str, server: ModelServer, tmp_path: Path
 ) -> None:
-    asked = question(api, server.url)
-    (first,) = ask(cache(tmp_path / "run"), asked)
-    (again,) = ask(cache(tmp_path / "run"), asked)
-    assert len(server.requests) == 1
-    assert (first.cached, again.cached) == (False, True)
-    assert again == replace(first, cached=True)
-
-
-def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: Path) -> None:
-    asked = question("anthropic", server.url)
-    ask(cache(tmp_path / "a", tmp_path / "shared"), asked)
-    (second,) = ask(cache(tmp_path / "b", tmp_path / "shared"), asked)
-    assert second.cached
+    asked, shared = question(api, server.url), tmp_path / "shared"
+    (first,) = ask(cache(tmp_path / "a", shared), asked)
+    (again,) = ask(cache(tmp_path / "a"), asked)
+    assert (first.cached, again) == (False, replace(first, cached=True))
+    (second,) = ask(cache(tmp_path / "b", shared), asked)
     (alone,) = ask(cache(tmp_path / "b"), asked)
-    assert alone.cached
+    assert (second.cached, alone.cached) == (True, True), "what runs share is kept in each, too"
     assert len(server.requests) == 1
+    anew = ask(cache(tmp_path / "a", shared, anew=True), asked, asked)
+    assert ([one.cached for one in anew], len(server.requests)) == ([False, True], 2)
 
 
 def test_errors_are_not_kept(tmp_path: Path) -> None:
@@ -78,15 +72,6 @@ def test_damaged_files_are_not_there(server: ModelServer, tmp_path: Path, damage
     (again,) = ask(cache(tmp_path), asked)
     assert not again.cached
     assert ask(cache(tmp_path), asked)[0].cached
-
-
-def test_asked_anew_nothing_from_before_counts(server: ModelServer, tmp_path: Path) -> None:
-    asked = question("anthropic", server.url)
-    ask(cache(tmp_path / "run", tmp_path / "shared"), asked)
-    anew = cache(tmp_path / "run", tmp_path / "shared", anew=True)
-    first, second = ask(anew, asked, asked)
-    assert (first.cached, second.cached) == (False, True)
-    assert len(server.requests) == 2
 
 
 def test_a_shared_cache_that_cannot_be_written_is_done_without(

@@ -422,21 +422,17 @@ SIMILAR = {"similar": {"to": "What amount are you raising?"}}
 
 
 @pytest.mark.parametrize(("score", "passed"), [(0.8, True), (0.79, False), (1, True), (0, False)])
-def test_a_model_says_how_close_the_answer_is(score: float, passed: bool) -> None:
+def test_a_model_says_how_close_the_answer_is_and_sees_no_more(score: float, passed: bool) -> None:
     asker = ScriptedAsker({"reason": "same", "score": score, "quote": "how much"})
     (result,) = read(asker, checks(SIMILAR), TWO, turn=2)
     assert (result.passed, result.score) == (passed, score)
     assert result.found == f"{score:.2f}: same"
     assert result.excerpt == "turn 2 · answer: How much do you want to raise?"
-
-
-def test_only_the_answer_is_compared() -> None:
-    asker = ScriptedAsker({"reason": "same", "score": 1.0})
-    read(asker, checks(SIMILAR), TWO)
-    assert "   | What amount are you raising?" in asker.prompt
-    assert "turn 2 · answer" in asker.prompt
-    assert "Something else." not in asker.prompt
-    assert "Go on." not in asker.prompt
+    read(asker, checks(SIMILAR), TWO)  # of the whole conversation
+    for prompt in (question.prompt for question in asker.questions):
+        assert "   | What amount are you raising?" in prompt
+        assert "turn 2 · answer" in prompt
+        assert not [text for text in ("Something else.", "Go on.") if text in prompt]
 
 
 # Relevance in sliding windows. The conversations are those of the metric's documentation, retold:

@@ -208,6 +208,8 @@ def test_a_changed_script_never_judges_in_place_of_a_kept_copy_that_is_gone(
     judged = "input: {prompt: x}\njudge: {type: script, script_path: no.sh}\nscripted: [{say: y}]\n"
     project.write({"eval.yaml": "name: s\n", "a.yaml": case, "b.yaml": judged, "no.sh": "exit 1\n"})
     assert project.run("run", ".", "--out", "out").exit_code == 1
+    (project.root / "no.sh").write_text("exit 0\n")
+    assert project.run("judge", "out", "--json").data["summary"]["fail"] == 2, "by the kept copy"
     change(project.root / "out", "DELETE FROM blobs")
     statuses = []
     for content in ("exit 1\n", "exit 0\n"):
