@@ -135,27 +135,9 @@ def test_on_a_terminal_there_is_a_line_for_the_running_trial(suite: Project) -> 
     assert terminal.shown.count("\x1b[?25l") == terminal.shown.count("\x1b[?25h")
 
 
-def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Project) -> None:
-    outcome = suite.run("run", ".", "-v")
-
-    assert outcome.stdout == ""
-    told = outcome.stderr
-    order = [
-        "a  turn 1  user\n    Hello",
-        "a  turn 1  agent calls shell\n    echo $KEY; sleep 1",
-        "a  turn 1  shell gave",
-        "a  turn 1  agent\n    hello there",
-        "a  turn 2  user\n    Bye",
-        "a  turn 2  agent\n    bye",
-        "a  checks of the conversation\n    passed   contains",
-        "PASS",
-    ]
-    places = [told.index(text) for text in order]
-    assert places == sorted(places)
-    assert "\x1b" not in told
-
-
-def test_a_secret_that_a_tool_coloured_is_nowhere(suite: Project) -> None:
+def test_verbose_tells_the_conversation_and_a_secret_that_a_tool_coloured_is_nowhere(
+    suite: Project,
+) -> None:
     suite.write(
         {
             "eval.yaml": "name: s\nenvironment: {env: {KEY: '${MY_API_KEY}'}}\n",
@@ -174,6 +156,9 @@ def test_a_secret_that_a_tool_coloured_is_nowhere(suite: Project) -> None:
 
     assert outcome.exit_code == 0
     assert "KEY=***" in outcome.stderr
+    assert "a  turn 1  agent calls shell\n    echo KEY=$KEY" in outcome.stderr
+    assert "a  turn 1  agent\n    bye\n" in outcome.stderr
+    assert ("\x1b" in outcome.stderr, outcome.stdout) == (False, "")
     written = content_of(suite.root / "r")
     assert written.count(b"KEY=***") > 3
     assert b"-value-of-mine" not in written
