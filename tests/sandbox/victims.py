@@ -22,6 +22,7 @@ from tests.sandbox import thief
 from tests.support.project import GUARD_SECONDS, Project
 
 NOBODY = 65534
+OURS = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # What is installed for us
 KEPT = """
     context: {files: {secret.txt: canary}}
     input: {turns: [one]}
@@ -40,9 +41,12 @@ def python_of(user: int) -> str | None:
     """A Python that this user may run and that has what ours has; None: there is none."""
     version = ".".join(map(str, sys.version_info[:2]))
     for program in (sys.executable, f"/usr/bin/python{version}"):
-        ask = (program, "-c", "")
+        ask = (program, "-c", "import skillup.cli.main")
         with suppress(OSError):
-            if subprocess.run(ask, user=user, check=False, cwd="/", env={}).returncode == 0:
+            done = subprocess.run(
+                ask, user=user, check=False, cwd="/", env=OURS, stderr=subprocess.DEVNULL
+            )
+            if done.returncode == 0:
                 return program
     return None
 
@@ -66,9 +70,11 @@ def serving(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> Iterat
         if kind == socket.SOCK_STREAM:
             server.listen()
         threading.Thread(target=serve, daemon=True).start()
-        yield server.getsockname()
-        with suppress(OSError):
-            server.shutdown(socket.SHUT_RDWR)
+        try:
+            yield server.getsockname()
+        finally:
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
 
 
 def lan_address() -> str:
@@ -150,7 +156,7 @@ def run_as(user: int, project: Project, *options: str, **env: str) -> Any:
     python, base = python_of(user), project.root.parent
     assert python is not None
     subprocess.run(["chown", "-R", f"{user}:{user}", base], check=True)
-    own = {"JUDGE_KEY": "canary", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    own = {"JUDGE_KEY": "canary", **OURS}
     done = subprocess.run(
         (python, "-m", "skillup", "run", "cases", "--json", *options),
         cwd=project.root,
