@@ -310,7 +310,7 @@ def _warn_of_few_trials(
     from skillup.history.regressions import detects_a_half
 
     cases = sum(job.trial == 1 and job.variant == "with_skill" for job in plan.jobs)
-    if cases and not detects_a_half(trials, min(cases, 1000)):
+    if cases and not detects_a_half(trials, cases):
         what = f"with --trials {trials}, two nights in which a case passes half as often as before"
         warn(f"{what} cannot be told from chance")
 

@@ -213,17 +213,16 @@ def assess(
     return Assessment(tuple(found), recovered, steady)
 
 
+_TELL_A_HALF: Mapping[int, int] = {1: 0, 2: 95}
+
+
 def detects_a_half(trials: int, cases: int) -> bool:
     """Whether a case that always passed in 20 nights and passes half as often from then on has
     regressed after two nights; in a suite of `cases` that all always passed.
+
+    Simulated once, and again by the tests: with 3 trials and more in any suite (of 1,000 cases).
     """
-    alphas = [share * (1 - CONFIDENCE) for share in _SHARES["fewer_passes"]]
-    passes = GoodTrials((alphas[0], alphas[1]), 1)
-    keys = [CaseKey("", str(case), "", WITH_SKILL) for case in range(cases)]
-    for passed in (*[trials] * 20, trials // 2, trials - trials // 2):
-        night = dict.fromkeys(keys, (trials, trials)) | {keys[0]: (passed, trials)}
-        passes.take(night, last=False)
-    return passes.cases[keys[0]].fell is not None
+    return cases <= _TELL_A_HALF.get(trials, cases)
 
 
 # What trials take (time, money), night by night: which cases, or suites, take surely more. Of

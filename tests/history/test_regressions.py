@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from skillup.history.regressions import Assessment, Levels, Night, assess
+from skillup.history.regressions import Assessment, Levels, Night, assess, detects_a_half
 from skillup.history.runs import RunOutcomes
 from tests.benchmarks.simulate_nights import planted, quiet, quiet_times
 from tests.support.outcomes import a_key, a_run
@@ -48,6 +48,15 @@ def test_a_case_that_broke_is_told_with_what_it_is_compared_with() -> None:
     assert (one.since, one.run_id) == (None, "20")
     assert found.reference(a_key("a")).judged == 60
     assert list(found.red) == [a_key("a")]
+
+
+@pytest.mark.parametrize(("trials", "cases"), [(1, 1), (2, 95), (2, 96), (3, 1000)])
+def test_what_is_said_of_too_few_trials_is_so(trials: int, cases: int) -> None:
+    steady = {f"c{number}": "p" * trials for number in range(cases)}
+    few = trials // 2
+    halved = [{**steady, "c0": "p" * n + "f" * (trials - n)} for n in (few, trials - few)]
+    found = assessed(*[steady] * 20, *halved)
+    assert (a_key("c0") in found.red) is detects_a_half(trials, cases)
 
 
 def test_a_fixed_reference_is_one_night_and_later_ones_are_tested_together() -> None:
