@@ -41,6 +41,7 @@ from skillup.engines.session_files import (
     loss_of,
     missing_message,
     own_file,
+    size_of,
 )
 from skillup.frozen import frozen
 from skillup.process.live import LiveSlot
@@ -298,7 +299,7 @@ class CliTurn:
         if not self.own_files:
             return await anyio.to_thread.run_sync(lambda: work(find(), *more))
         file = find()
-        small = file is None or not os.path.isfile(file) or os.path.getsize(file) < _SHORT_BYTES  # noqa: PTH113, PTH202
+        small = file is None or size_of(file) < _SHORT_BYTES
         return await do_beside(small, work, file, *more)
 
     def _changed(self, file: Path | None) -> TurnError | None:

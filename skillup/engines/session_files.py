@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,9 +24,18 @@ _SHOWN = 16  # Characters of a digest: enough to tell two apart
 
 def own_file(path: Path | None, home: Path) -> Path | None:
     """None if the agent has put a link, a pipe or a file without end in its place."""
-    if path is None or not path.is_file() or path.stat().st_size >= _MOST_BYTES:
+    if path is None or not -1 < size_of(path) < _MOST_BYTES or leads_out(path, home):
         return None
-    return None if leads_out(path, home) else path
+    return path
+
+
+def size_of(path: Path) -> int:
+    """In bytes; -1: it is no file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - done for every turn
+    except OSError:
+        return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:

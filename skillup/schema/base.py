@@ -109,6 +109,10 @@ class Stored(Model):
 
     on_demand: ClassVar = False
 
+    def on_disk(self) -> Self:
+        """As it is written: the model reads that as the same value."""
+        return self
+
 
 class Short(Model):
     """A model that may be written as less than a mapping: as the value of its `chief`."""

@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
-from pydantic import (
-    Field,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
 from skillup.schema.base import ErrorKind as ErrorKind
 from skillup.schema.base import Stored, optional
@@ -23,8 +16,6 @@ from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult, Judging, SimulationEnd
 
 RECORD_VERSION = "skillup.record/2"
-ON_DISK = {"files": "changes"}
-"""The context in which records are dumped that are to be stored: 30,000 files are listed once."""
 
 TurnStatus = Literal["completed", "failed", "skipped", "error"]
 """completed; failed (its post-condition, ``on_fail: fail``); skipped (not sent); error."""
@@ -327,16 +318,11 @@ class Record(Stored):
                     raise ValueError(f"`{key}` of the case is no mapping")  # noqa: TRY004  pydantic reports these
         return case
 
-    @model_serializer(mode="wrap")
-    def _dump(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        """With the context :data:`ON_DISK`, every list of files but the first as its changes."""
-        record = self
-        if info.context == ON_DISK:
-            turns = _with_files(self.turns, self.initial_files or {}, as_changes=True)[0]
-            if any(new is not old for new, old in zip(turns, self.turns, strict=True)):
-                record = self.model_copy(update={"turns": turns})
-        dumped: dict[str, Any] = dump(record)
-        return dumped
+    def on_disk(self) -> Self:
+        """Every list of files but the first as its changes."""
+        turns = _with_files(self.turns, self.initial_files or {}, as_changes=True)[0]
+        changed = any(new is not old for new, old in zip(turns, self.turns, strict=True))
+        return self.model_copy(update={"turns": turns}) if changed else self
 
     @model_validator(mode="after")
     def _read_changes(self) -> Self:
@@ -405,6 +391,9 @@ class Checkpoint(Stored):
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
     elapsed_seconds: float = Field(description="Of the conversation's own time limit.")
     uncounted: int = Field(0, description="Attempts so far that no `retry_policy` counts.")
+
+    def on_disk(self) -> Self:
+        return self.model_copy(update={"record": self.record.on_disk()})
 
 
 def utc_now() -> str:

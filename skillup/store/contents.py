@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,7 +14,7 @@ from functools import partial
 from pydantic import BaseModel
 
 from skillup.store.database import Database, Unpacked
-from skillup.store.files import Mask, to_json, unpack
+from skillup.store.files import Mask, pack, to_json, unpack
 from skillup.workspace.snapshot import BlobStore
 
 _PART_BYTES = 256 << 10
@@ -65,10 +67,12 @@ def whole_blob(key: bytes, data: bytes) -> bytes | None:
 class Stream:
     """One raw stream that is being written, stored part by part."""
 
-    def __init__(self, database: Database, attempt: int, name: str) -> None:
-        """In place of one of this name."""
-        self._database, self._attempt, self._name = database, attempt, name
-        self._parts: list[bytes] = []
+    def __init__(
+        self, database: Database, attempt: int, name: str, *, is_new: bool = False
+    ) -> None:
+        """In place of one of this name, unless that cannot be there."""
+        self._database, self._about, self._is_new = database, (attempt, name), is_new
+        self._waiting = deque[bytes]()  # Until the database's thread takes it
         self._size = self._number = 0
         self._stored = time.monotonic()
         if not name.endswith(".stderr.txt"):
@@ -76,32 +80,41 @@ class Stream:
 
     def write(self, data: bytes) -> None:
         """Adds to the stream."""
-        self._parts.append(data)
+        self._waiting.append(data)
         self._size += len(data)
         if self._size > _PART_BYTES or time.monotonic() - self._stored > _PART_SECONDS:
             self._store()
 
     def close(self) -> None:
         """Stores the rest; may be called again."""
-        if self._size or not self._number:
+        if self._waiting or not self._number:
             self._store()
 
     def _store(self) -> None:
-        execute, about = self._database.execute, (self._attempt, self._name)
-        if not self._number:
-            execute("DELETE FROM streams WHERE attempt = ? AND name = ?", *about)
-        data = Unpacked(b"".join(self._parts))
-        execute("INSERT INTO streams VALUES (?, ?, ?, ?)", *about, self._number, data)
-        self._parts, self._size, self._number = [], 0, self._number + 1
-        self._stored = time.monotonic()
+        self._database.put(self._take, self._size)
+        self._size, self._stored = 0, time.monotonic()
+
+    def _take(self, connection: sqlite3.Connection) -> None:
+        """Stores what has come by now: of an agent that answers at once, all of it."""
+        parts = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if not self._number and not self._is_new:
+            sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+            connection.execute(sql, self._about)
+        if parts or not self._number:
+            row = (*self._about, self._number, pack(b"".join(parts)))
+            connection.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", row)
+            self._number += 1
 
 
 class Streams:
     """The raw streams of one attempt at a trial: ``turn-01.stdout.jsonl``."""
 
-    def __init__(self, database: Database, attempt: int, folder: str = "") -> None:
-        """`folder`: what the names of its streams begin with."""
+    def __init__(
+        self, database: Database, attempt: int, folder: str = "", *, is_new: bool = False
+    ) -> None:
+        """`folder`: what the names of its streams begin with. `is_new`: there are none yet."""
         self._database, self._attempt, self._folder = database, attempt, folder
+        self._opened: set[str] | None = set() if is_new else None  # None: any may be there
 
     def below(self, folder: str) -> Streams:
         """Those in a folder of it, such as the simulated user's."""
@@ -109,7 +122,10 @@ class Streams:
 
     def open(self, name: str) -> Stream:
         """A new stream, in place of one of this name."""
-        return Stream(self._database, self._attempt, self._folder + name)
+        is_new = self._opened is not None and name not in self._opened
+        if self._opened is not None:
+            self._opened.add(name)
+        return Stream(self._database, self._attempt, self._folder + name, is_new=is_new)
 
     def set_aside(self, stem: str, as_what: str) -> None:
         """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to
@@ -132,6 +148,7 @@ class Streams:
 
     def copy_from(self, other: Streams) -> None:
         """Has the streams of `other`, too: shared turns are part of each conversation."""
+        self._opened = None
         if other._attempt != self._attempt:
             sql = (
                 "INSERT OR REPLACE INTO streams SELECT ?, name, part, data FROM streams"

@@ -16,12 +16,15 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.frozen import frozen
 from skillup.store.files import REFUSALS, disk_errors, file_system, pack, refusal, sync_directory
+
+if TYPE_CHECKING:
+    import asyncio
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
 VERSION = 1  # `user_version`: of the tables in `tables.sql`, and of what is in them
@@ -103,6 +106,8 @@ class Database:
         self._waiting_bytes = 0
         self._put = self._committed = 0
         self._done: list[Callable[[], object]] = []
+        self._loops: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}
+        """Of tasks that wait for the next commit; each loop is woken once for all of its own."""
         self._awaited, self._urgent = threading.Event(), threading.Event()
         with disk_errors("open", path), ExitStack() as opened:
             if writable:
@@ -159,19 +164,13 @@ class Database:
         """Waits until all that was put so far is on the disk."""
         import asyncio  # those who only read do without
 
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            with suppress(RuntimeError):  # an event loop that is closed waits no more
-                loop.call_soon_threadsafe(done.set)
-
+        loop, done = asyncio.get_running_loop(), None
         with self._room:
             if self.writable and not self._closed:
-                self._done.append(wake)
+                done = self._loops.setdefault(loop, asyncio.Event())
                 self._awaited.set()
-            else:
-                done.set()
-        await done.wait()
+        if done is not None:
+            await done.wait()
         self._raise_failure()
 
     def sync(self) -> None:
@@ -257,7 +256,8 @@ class Database:
                 self._urgent.clear()
                 ended = self._closed
                 put, size, waiting = self._put, self._waiting_bytes, self._waiting
-                done, self._waiting, self._done = self._done, [], []
+                done, loops = self._done, self._loops
+                self._waiting, self._done, self._loops = [], [], {}
             if put > self._committed and self._failure is None:
                 self._commit(waiting)
                 last = time.monotonic()
@@ -267,6 +267,9 @@ class Database:
                 self._room.notify_all()
             for call in done:
                 call()
+            for loop, event in loops.items():
+                with suppress(RuntimeError):  # an event loop that is closed waits no more
+                    loop.call_soon_threadsafe(event.set)
 
     def _commit(self, statements: list[Statement]) -> None:
         """In one transaction. What fails takes all of it back; whoever comes next gets it."""

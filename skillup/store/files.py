@@ -21,7 +21,7 @@ from pydantic_core import PydanticSerializationError
 
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.redaction.secrets import is_absent
-from skillup.schema.record import ON_DISK
+from skillup.schema.base import Stored
 from skillup.workspace.disk import write_whole
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ def masked_json(
 ) -> tuple[bytes, bool]:
     """As :func:`to_json`, without newline; and whether it differs from `value` itself."""
     if isinstance(value, BaseModel):
-        about: dict[str, Any] = {"by_alias": True, "context": ON_DISK, "exclude": exclude}
+        about: dict[str, Any] = {"by_alias": True, "exclude": exclude}
+        value = value.on_disk() if isinstance(value, Stored) else value
         with suppress(PydanticSerializationError):  # it refuses lone surrogates
             text = value.model_dump_json(indent=indent, **about)
             if mask is no_mask or is_absent(mask, text):

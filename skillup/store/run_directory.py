@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _MANY_FILES = 100
 """Longer lists of what was there before turn 1 are stored once, and not in each record."""
 _FILES_AT_ONCE = 500
+_EVENT = "INSERT INTO events (json) VALUES (?)"
 _ASIDE = "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ? AND state = 'begun'"
 
 
@@ -179,9 +180,11 @@ class RunDirectory(StoredRun):
 
     def journal(self, event: str, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``."""
+        self.database.execute(_EVENT, self._event(event, **fields))
+
+    def _event(self, event: str, **fields: Any) -> str:
         entry = {"time": utc_now(), "event": event, **fields}
-        line = masked_json(entry, self._mask)[0].decode()
-        self.database.execute("INSERT INTO events (json) VALUES (?)", line)
+        return masked_json(entry, self._mask)[0].decode()
 
     # Trials, from their beginning to their record.
 
@@ -190,22 +193,27 @@ class RunDirectory(StoredRun):
 
         What an earlier one left that did not finish stays, unused.
         """
-        self._scratch.remove(job_id)
-        scratch = self._scratch.directory(job_id)
         if self.was_begun(job_id):
+            self._scratch.remove(job_id)
             self.database.execute(_ASIDE, job_id)
-        attempt = self._new_attempt(job_id)
+        scratch = self._scratch.directory(job_id)
+        attempt = self._new_attempt(job_id, self._event("trial_started", job=job_id))
         self._checkpoints.discard(job_id)
-        self.journal("trial_started", job=job_id)
-        return self._place(attempt, scratch)
+        return self._place(attempt, scratch, is_new=True)
 
-    def _new_attempt(self, job_id: str) -> int:
+    def _new_attempt(self, job_id: str, event: str | None = None) -> int:
         self._last_attempt += 1
         attempt = self._attempts[job_id] = self._last_attempt
         self._begun.add(job_id)
-        self.database.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", job_id)
-        sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
-        self.database.execute(sql, attempt, job_id)
+
+        def begin(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
+            sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
+            connection.execute(sql, (attempt, job_id))
+            if event is not None:
+                connection.execute(_EVENT, (event,))
+
+        self.database.put(begin)  # as one: all that is written for every trial is
         return attempt
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
@@ -216,9 +224,9 @@ class RunDirectory(StoredRun):
         self.database.execute("DELETE FROM files WHERE attempt = ?", attempt)
         return self._place(attempt, scratch)
 
-    def _place(self, attempt: int, scratch: Path) -> TrialPlace:
+    def _place(self, attempt: int, scratch: Path, *, is_new: bool = False) -> TrialPlace:
         keep = partial(keep_artifact, self.database, self.blobs, attempt)
-        return TrialPlace(Streams(self.database, attempt), keep, scratch)
+        return TrialPlace(Streams(self.database, attempt, is_new=is_new), keep, scratch)
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
@@ -298,11 +306,19 @@ class RunDirectory(StoredRun):
             "UPDATE attempts SET state = ?, record = ?, initial_files = ?, checkpoint = NULL"
             " WHERE id = ?"
         )
-        self.database.execute(sql, state, Unpacked(data), files, attempt)
+        event: str | None = None
         if state != "unused":
             about = {"attempt": record.attempt} if state == "retried" else {}
             error = record.first_error()
-            self.journal(f"trial_{state}", job=job_id, **about, error=error and error.kind)
+            kind = error and error.kind
+            event = self._event(f"trial_{state}", job=job_id, **about, error=kind)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, (state, pack(data), files, attempt))
+            if event is not None:
+                connection.execute(_EVENT, (event,))
+
+        self.database.put(write, len(data))
         return masked or record
 
     def take_back(self, job_id: str) -> None:

@@ -43,6 +43,18 @@ class Scratch:
 
     def directory(self, job_id: str) -> Path:
         """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
+        path = f"{self._home or self._made_home()}/{_short_name(job_id)}"
+        free = self._free.get(job_id.split("/")[-3:][0])
+        while free:
+            with suppress(OSError):
+                os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
+                return Path(path)
+        made = Path(path)
+        with disk_errors("make", made):
+            made.mkdir(mode=0o700, exist_ok=True)
+        return made
+
+    def _made_home(self) -> Path:
         with self._lock, disk_errors("make", self._link):
             home = self._existing_home()
             if home is None:
@@ -55,16 +67,7 @@ class Scratch:
                 note = user_directory("scratch") / home.name
                 note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
             self._home = home
-        path = f"{home}/{_short_name(job_id)}"
-        free = self._free.get(job_id.split("/")[-3:][0])
-        while free:
-            with suppress(OSError):
-                os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
-                return Path(path)
-        made = Path(path)
-        with disk_errors("make", made):
-            made.mkdir(mode=0o700, exist_ok=True)
-        return made
+            return home
 
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""

@@ -48,6 +48,14 @@ def stays_inside(root: Path, link: str) -> bool:
 
 def leads_out(path: Path, root: Path) -> bool:
     """Whether a path below ``root`` is another place by a link, which an agent may have made."""
+    at, way = os.fspath(root), os.fspath(path)
+    if way.startswith(f"{at}/"):  # mostly there is no link, and this is asked for every turn
+        for name in way[len(at) + 1 :].split("/"):
+            at = f"{at}/{name}"
+            if name == ".." or os.path.islink(at):  # noqa: PTH114
+                break
+        else:
+            return False
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from skillup.executors.retries import Attempt, retry_of, trials_to_retry
 from skillup.schema.case import RetryPolicy
-from skillup.schema.record import ON_DISK, ErrorKind, Record, TurnError
+from skillup.schema.record import ErrorKind, Record, TurnError
 from skillup.store import RunDirectory
 from skillup.store.files import pack
 from skillup.trial.request import Interruption, TrialResult
@@ -192,7 +192,7 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
         records = [found.record() for found in directory.finished()]
     for record in records:
         error = TurnError(kind=kinds[record.case_id], message="so it is")
-        data = record.model_copy(update={"error": error}).model_dump_json(context=ON_DISK)
+        data = record.model_copy(update={"error": error}).on_disk().model_dump_json()
         sql = "UPDATE attempts SET grade = NULL, record = ? WHERE job LIKE ?"
         change(run, sql, pack(data.encode()), f"{record.case_id}/%")
     found = trials_to_retry(plan, RunDirectory.open(run))
