@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -206,12 +207,17 @@ class _FileReader:
     def __init__(
         self, root: Path, blobs: BlobStore, previous: Snapshot, limits: SnapshotLimits
     ) -> None:
-        self.root = Path(os.path.realpath(root))
+        self._given_root = root
         self.blobs = blobs
         self.previous = previous
         self.limits = limits
         self.notes: list[str] = []
         self.kept_bytes = self.over_total = self.read_bytes = self.unread = 0
+
+    @cached_property
+    def root(self) -> Path:
+        """The real one; to find it takes longer than to look at an empty workspace."""
+        return Path(os.path.realpath(self._given_root))
 
     def file(self, entry: Entry, path: str, stamp: Stamp) -> FileState | None:
         size, limits, previous = stamp[0], self.limits, self.previous
