@@ -109,7 +109,8 @@ class Gateway:
                 )
                 async with asked as answer:
                     exchange.answers(answer.status, answer.headers)
-                    left = [(n, v) for n, v in answer.headers if n.lower() not in _HOP_BY_HOP]
+                    hides, own = route.without_keys, answer.headers
+                    left = [(n, hides(v)) for n, v in own if n.lower() not in _HOP_BY_HOP]
                     await connection.send(h11.Response(status_code=answer.status, headers=left))
                     async for part in answer.aiter_stream():
                         exchange.answered(part)
