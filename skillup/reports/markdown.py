@@ -7,21 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from skillup.checks.context import in_words
 from skillup.history.comparison import Comparison
 from skillup.history.gates import GateResult
-from skillup.reports.past_runs import (
-    TITLES,
-    Compared,
-    case_counts,
-    case_notes,
-    changed_lines,
-    changed_title,
-    gate_name,
-    in_a_sentence,
-    reference_words,
-    worst_first,
-)
+from skillup.reports.past_runs import Compared, comparison_sheets
 from skillup.reports.result import (
     FailedCheck,
     Row,
@@ -32,7 +20,7 @@ from skillup.reports.result import (
     is_bad,
     total_tokens,
 )
-from skillup.reports.tables import CaseNames, Cell, Sheet, percent, sheets_of, trial_sheet
+from skillup.reports.tables import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens, total
 from skillup.schema.grade import RunResult
 
@@ -112,35 +100,12 @@ def comparison_markdown(comparison: Comparison, gates: Sequence[GateResult]) -> 
 
 
 def _compared(comparison: Comparison, gates: Sequence[GateResult]) -> Iterator[str]:
-    """What changed, what is sure, the gates that failed, and the cases, the worst first."""
+    """As on a terminal, of the gates those that failed."""
     failed = [gate for gate in gates if not gate.passed]
     mark, met = ("❌", f"{len(failed)} of {len(gates)}") if failed else ("✅", "no")
     yield f"# {mark} skillup: {met} gates failed"
-    if comparison.nights:
-        yield from ("", f"**{escape(changed_title(comparison))}**", "")
-        for line in changed_lines(comparison):
-            model = line.startswith("The model of ")
-            yield f"- ⚠️ **{escape(line)}**" if model else f"- {escape(line)}"
-    yield from ("", f"**{escape(in_a_sentence(comparison), 2000)}**", "")
-    if comparison.nights:
-        yield f"- A: {escape(reference_words(comparison))}"
-    yield f"- B: {escape(comparison.b.run_id)}"
-    if failed:
-        yield from ("", row(("gate", "limit", "found")), "|---|---:|---|")
-        for gate in failed:
-            yield row((escape(gate_name(gate)), f"{gate.limit:g}", escape(gate.finding)))
-    cases = worst_first(comparison)
-    names = CaseNames([case.key for case in comparison.cases])
-    head = [row(("case", "", "A → B", "")), "|---|---|---|---|"]
-    rows = [
-        row(map(escape, (names.row(c.key), TITLES[c.change], case_counts(c), case_notes(c))))
-        for c in cases[:_FOLDED_ROWS]
-    ]
-    if rows:
-        yield from ("", *head, *rows[:_ROWS_AT_ONCE])
-    if rows[_ROWS_AT_ONCE:]:
-        title = f"… and {len(cases) - _ROWS_AT_ONCE} more cases"
-        yield from _folded(title, [*head, *rows[_ROWS_AT_ONCE:]])
+    for sheet in comparison_sheets(comparison, failed, _FOLDED_ROWS):
+        yield from _sheet(sheet)
 
 
 def _figures(view: RunView) -> Iterator[str]:
@@ -183,12 +148,19 @@ def _sheet(sheet: Sheet) -> Iterator[str]:
     if sheet.title:
         yield from ("", f"## {escape(sheet.title, 200)}")
     if sheet.rows:
-        heads = row(escape(head, 200) for head in sheet.heads)
-        yield from ("", heads, "|---|" + "---:|" * (len(sheet.heads) - 1))
-        yield from (row(escape(cell.text) for cell in cells) for cells in sheet.rows)
+        heads = sheet.heads or [""] * len(sheet.rows[0])
+        numbers = "---:" if sheet.heads else "---"
+        table = [row(escape(head, 200) for head in heads)]
+        table.append("|---|" + f"{numbers}|" * (len(heads) - 1))
+        rows = [row(escape(cell.text) for cell in cells) for cells in sheet.rows]
+        yield from ("", *table, *rows[:_ROWS_AT_ONCE])
+        if more := rows[_ROWS_AT_ONCE:]:
+            yield from _folded(f"… and {len(more)} more", [*table, *more])
     if sheet.lines:
         yield ""
-    yield from (f"- {escape(line.text, 2000)}" for line in sheet.lines)
+    for line in sheet.lines:
+        text = escape(line.text, 2000)
+        yield f"- **{text}**" if "bold" in line.style else f"- {text}"
 
 
 def _failed(view: RunView) -> Iterator[str]:
@@ -217,12 +189,5 @@ def _group(view: RunView, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _line(failure: FailedCheck) -> str:
-    sentence = f"{failure.name}: {failure.found}"
-    if failure.check is None:
-        return failure.where + escape(sentence)
-    if not failure.check.error:
-        sentence = in_words(failure.name, failure.found)
-    found = sentence.removeprefix(f"{failure.name}: ")
-    if found == sentence:  # a sentence by itself, or nothing was found
-        return f"{failure.where}**{escape(sentence)}**"
-    return f"{failure.where}**{escape(failure.name, 120)}**: {escape(found)}"
+    found = escape(failure.found.removeprefix(f"{failure.name}: "))
+    return f"{failure.where}**{escape(failure.name, 120)}**: {found}"

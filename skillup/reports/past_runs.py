@@ -29,8 +29,8 @@ from skillup.history.runs import (
     workspace_of,
 )
 from skillup.history.trends import CaseHistory, SuiteHistory
-from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
-from skillup.reports.terminal.layout import Part, print_line, print_table
+from skillup.reports.tables import NONE, CaseNames, Cell, Sheet, interval, known, percent
+from skillup.reports.terminal.layout import print_line, print_sheet, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
 from skillup.schema.grade import RunResult
 from skillup.schema.past_runs import Change, ComparisonData, HistoryData, TallyData
@@ -77,12 +77,6 @@ def change_lines(found: Iterable[Change]) -> Iterator[str]:
                 yield f"{kind} {name} {verb}{files}"
             else:
                 yield f"{kind} {name}".strip() + f": {before} → {after}"
-
-
-def changed_title(comparison: Comparison) -> str:
-    """``What changed``, with since when, if not since the newest night."""
-    base = comparison.base
-    return "What changed" + ("" if base is comparison.nights[-1] else f" since {base.run_id}")
 
 
 def changed_lines(comparison: Comparison) -> list[str]:
@@ -220,29 +214,46 @@ _WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent
 
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
+    for sheet in comparison_sheets(comparison, gates):
+        print_sheet(console, sheet)
+
+
+def comparison_sheets(
+    comparison: Comparison, gates: Sequence[GateResult], most: int = _MOST_ROWS
+) -> Iterator[Sheet]:
+    """What changed; what became of the cases, in a sentence and case by case (`most` of those of
+    which nothing is sure); and the gates.
+    """
     if comparison.nights:
-        print_line(console, changed_title(comparison), style="bold")
+        since = comparison.base is not comparison.nights[-1]
+        changed = Sheet("What changed" + (f" since {comparison.base.run_id}" if since else ""))
         for line in changed_lines(comparison):
-            style = "bold yellow" if line.startswith("The model of ") else "default"
-            print_line(console, f"  {line}", style=style)
-        console.print()
-    print_line(console, in_a_sentence(comparison), style="bold")
-    console.print()
-    if comparison.nights:
-        print_line(console, f"A  {reference_words(comparison)}")
+            model = line.startswith("The model of ")
+            changed.lines.append(Cell(f"  {line}", "bold yellow" if model else "default"))
+        yield changed
+    yield Sheet("", lines=[Cell(in_a_sentence(comparison), "bold")])
+    reference = [Cell(f"A  {reference_words(comparison)}")] if comparison.nights else []
     run = comparison.b
     suites = one_line(", ".join(sorted({trial.key.suite for trial in run.trials})), 60)
     ended = "" if run.finished else ", not finished"
     trials = count(len(run.trials), "trial")
-    print_line(console, f"B  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
-    _print_changes(comparison, console)
-    if gates:
-        console.print()
-        rows: list[list[Part]] = []
-        for gate in gates:
-            verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
-            rows.append(["gate", f"{gate_name(gate)} {gate.limit:g}", verdict, gate.finding])
-        print_table(console, rows, indent=2)
+    words = f"B  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}"
+    yield Sheet("", lines=[*reference, Cell(words)])
+    cases, names = worst_first(comparison), CaseNames([case.key for case in comparison.cases])
+    most = max(most, sum(any(s.significant for s in case.statements) for case in cases))
+    sheet = Sheet("", indent=2)
+    for case in cases[:most]:
+        change = Cell(TITLES[case.change], _STYLES.get(case.change, ""))
+        notes = Cell(case_counts(case)), Cell(case_notes(case))
+        sheet.add([Cell(names.row(case.key)), change, *notes])
+    if len(cases) > most:
+        sheet.lines.append(Cell(f"  … and {len(cases) - most} more; --json has all", "dim"))
+    met = Sheet("", indent=2)
+    for gate in gates:
+        verdict = Cell("passed", "green") if gate.passed else Cell("FAILED", "bold red")
+        limit = Cell(f"{gate_name(gate)} {gate.limit:g}")
+        met.add([Cell("gate"), limit, verdict, Cell(gate.finding)])
+    yield from (one for one in (sheet, met) if one.rows)
 
 
 def gate_name(gate: GateResult) -> str:
@@ -273,26 +284,6 @@ def reference_words(comparison: Comparison) -> str:
     ids = last.run_id if first is last else f"{first.run_id} to {last.run_id}"
     why = comparison.reference.why
     return f"{why}: {ids}" if why else ids
-
-
-def _print_changes(comparison: Comparison, console: Console) -> None:
-    cases = worst_first(comparison)
-    names = CaseNames([case.key for case in comparison.cases])
-    most = max(_MOST_ROWS, sum(any(s.significant for s in case.statements) for case in cases))
-    rows: list[list[Part]] = [
-        [
-            names.row(case.key),
-            (TITLES[case.change], _STYLES.get(case.change, "")),
-            case_counts(case),
-            case_notes(case),
-        ]
-        for case in cases[:most]
-    ]
-    if rows:
-        console.print()
-        print_table(console, rows, indent=2)
-    if len(cases) > most:
-        print_line(console, f"  … and {len(cases) - most} more; --json has all", style="dim")
 
 
 def case_counts(case: CaseChange) -> str:

@@ -61,6 +61,7 @@ class Sheet:
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
     align: str = ""  # A letter for each column, as of the terminal's tables
+    indent: int = 0
     dull: set[int] = field(default_factory=set)
 
     def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:

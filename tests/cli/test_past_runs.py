@@ -178,7 +178,7 @@ def test_the_last_run_is_compared_with_the_nights_before(project: Project) -> No
     assert [run["run_id"] for run in outcome.data["reference"]] == [a["run_id"]]
     assert outcome.data["run"]["run_id"] == b["run_id"]
     text = compare(project)
-    edited, added, _, summary = text.stdout.splitlines()[1:5]
+    edited, added, _, summary = text.stdout.splitlines()[2:6]
     assert edited == "  3 cases edited: demo/broke, demo/mended, demo/worse"
     assert added == "  1 case added: demo/new"
     assert summary.startswith("1 case regressed (broke); ")

@@ -152,8 +152,8 @@ def test_what_changed_stands_above_all_and_the_model_first() -> None:
         "2 cases edited: demo/x, demo/y",
     ]
     text = printed(found)
-    assert text.splitlines()[:4] == ["What changed", *(f"  {line}" for line in lines)]
-    assert text.splitlines()[5].startswith("1 case regressed (x); ")
+    assert text.splitlines()[1:5] == ["What changed", *(f"  {line}" for line in lines)]
+    assert text.splitlines()[6].startswith("1 case regressed (x); ")
     assert "A  the last night on main: a\n" in text
     assert re.search(r"\n\n  x  regressed  20/20 → 0/5  p [^;]+; because of f\n", text)
     assert headline(found)[0] == f"{lines[0]}."
@@ -161,7 +161,7 @@ def test_what_changed_stands_above_all_and_the_model_first() -> None:
     places = [page.index(part) for part in ("claude changed", "skill logs", "1 case regressed")]
     assert places == sorted(places)
     steady = printed(compared({"x": "p"}, {"x": "p"}))
-    assert steady.startswith("What changed\n  nothing that skillup records\n\nNo case regressed")
+    assert steady.startswith("\nWhat changed\n  nothing that skillup records\n\nNo case regressed")
 
 
 def test_json_is_by_its_published_schema() -> None:
@@ -205,7 +205,7 @@ def test_a_long_comparison_has_its_worst_rows_first_and_the_rest_folded() -> Non
     page = comparison_markdown(found, [])
     assert len(page) <= 60_000
     shown, _, folded = page.partition("<details>")
-    assert shown.count("\n| case") == 21
+    assert shown.count("\n| case") == 20
     assert folded.count("\n| case") > 150
     assert page.count("<details>") == page.count("</details>") == 1
 

@@ -89,6 +89,6 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
     if sheet.title:
         print_line(console, sheet.title, style="bold")
     if sheet.rows:
-        print_table(console, sheet.rows, sheet.heads, align=sheet.align)
+        print_table(console, sheet.rows, sheet.heads, align=sheet.align, indent=sheet.indent)
     for line in sheet.lines:
         print_line(console, line)
