@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
 from math import inf
@@ -20,12 +20,12 @@ from skillup.history.runs import (
     CaseKey,
     CaseTally,
     RunOutcomes,
-    TrialOutcome,
     by_case,
     together,
 )
 from skillup.schema.past_runs import Change, ChangeKind
 
+Quantity = Literal["duration_ms", "cost_usd"]
 CaseState = Literal[
     "regressed",
     "recovered",
@@ -82,8 +82,8 @@ class Comparison:
         self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
         self.counted_keys = {case.key for case in self.counted}
         self.judged_in_both = [case for case in self.counted if case.a.judged and case.b.judged]
-        self.time_increase = typical_increase(self.judged_in_both, "time")
-        self.cost_increase = typical_increase(self.judged_in_both, "cost")
+        self.time_increase = typical_increase(self.judged_in_both, "duration_ms")
+        self.cost_increase = typical_increase(self.judged_in_both, "cost_usd")
 
     def _before_it_got_worse(self) -> RunOutcomes:
         """The newest night before all that is worse tonight got worse; B in a first night."""
@@ -133,7 +133,7 @@ class Comparison:
         return [one for one in self.assessment.regressed if one.key is None]
 
 
-def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -> float | None:
+def typical_increase(cases: Iterable[CaseChange], quantity: Quantity) -> float | None:
     """By how much the median case's median trial took longer or cost more: 0.2 means 20 %.
 
     None: no case has it in both; a case on several engines is one for each.
@@ -141,12 +141,9 @@ def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -
 
     def typical(tally: CaseTally) -> float | None:
         judged = [trial for trial in tally.trials if trial.status in VERDICTS]
-        known = [value for trial in judged if (value := taken(trial)) is not None]
+        known = [value for one in judged if (value := getattr(one, quantity)) is not None]
         return median(known) if known else None
 
-    taken: Callable[[TrialOutcome], float | None] = (
-        (lambda trial: trial.duration_ms) if of == "time" else (lambda trial: trial.cost_usd)
-    )
     pairs = [(typical(case.a), typical(case.b)) for case in cases]
     ratios = [
         b / a if a else inf if b else 1.0 for a, b in pairs if a is not None and b is not None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
 from skillup.frozen import frozen
-from skillup.history.comparison import CaseChange, Comparison, typical_increase
+from skillup.history.comparison import CaseChange, Comparison, Quantity, typical_increase
 from skillup.history.reference import reference_for
 from skillup.history.regressions import CONFIDENCE, Kind
 from skillup.history.runs import WITH_SKILL, CaseKey, RunOutcomes
@@ -135,23 +135,37 @@ def cases_gone(comparison: Comparison) -> Iterator[tuple[GateResult, set[CaseKey
 
 def _of_suite(
     suite: str, comparison: Comparison, cases: Sequence[CaseChange], gates: Gates
-) -> Iterator[GateResult]:
+) -> list[GateResult]:
+    found: list[GateResult] = []
+
+    def check(
+        gate: str, value: float | None, words: str, failing: Iterable[CaseChange] = ()
+    ) -> None:
+        limit = attrgetter(gate)(gates)
+        if limit is not None:
+            over = None if value is None else value - limit
+            over = -over if over is not None and gate.startswith("min_") else over
+            passed = over is not None and over <= 1e-9
+            keys = () if passed else tuple(case.key for case in failing)
+            found.append(GateResult(suite, gate, limit, value, passed, words, keys))
+
     counted = [case for case in cases if case.key in comparison.counted_keys]
-    found: list[_Found] = []
     if comparison.nights:
         red = [case for case in counted if case.change == "regressed"]
-        found.append(_Found("max_new_failures", len(red), f"{len(red)} regressed", red))
-        fall = max(
-            (
-                one.before.value - one.after.value
-                for one in comparison.of_suites
-                if one.suite == suite and one.kind == "fewer_passes"
-            ),
-            default=0.0,
-        )
+        check("max_new_failures", len(red), f"{len(red)} regressed", red)
+        of_suite = [one for one in comparison.of_suites if one.suite == suite]
+        falls = [o.before.value - o.after.value for o in of_suite if o.kind == "fewer_passes"]
+        fall = max(falls, default=0.0)
         words = f"{100 * fall:.1f} points over all cases" if fall else "no significant fall"
-        found.append(_Found("max_fall", fall, words))
-        found += [*_increases("time", "slower", counted), *_increases("cost", "dearer", counted)]
+        check("max_fall", fall, words)
+        for what, quantity, kind in _INCREASES:
+            more = typical_increase(counted, quantity)
+            words = "no case tells it in both"
+            words = words if more is None else f"{more:+.1%} for the median case"
+            check(f"max_{what}_increase", more, words)
+            said = {case: one for case in counted if (one := case.said(kind)) and one.significant}
+            most = max((one.increase or 0.0 for one in said.values()), default=0.0)
+            check(f"per_case.max_{what}_increase", most, f"{len(said)} significantly {kind}", said)
     errors = {case: case.b.errors for case in cases}
     # That a case is skipped which had verdicts before says no more of it than if it was not run.
     missing = {
@@ -162,48 +176,19 @@ def _of_suite(
         ("max_errors", errors, "trials with an ERROR"),
         ("max_not_run", missing, "trials not run"),
     ):
-        number, lost = sum(own.values()), [case for case, many in own.items() if many]
-        found.append(_Found(gate, number, f"{number} {words}", lost))
+        number = sum(own.values())
+        check(gate, number, f"{number} {words}", [case for case, many in own.items() if many])
     rates = [case.b.rate for case in counted if case.b.rate is not None]
     rate = fmean(rates) if rates else None
-    words = "no verdict" if rate is None else f"{_beside(rate, gates.min_pass_rate)} passed"
-    found.append(_Found("min_pass_rate", rate, words))
-    most = max(case.b.errors for case in cases)
-    lost = [case for case in cases if case.b.errors > (gates.per_case.max_errors or 0)]
-    found.append(
-        _Found("per_case.max_errors", most, f"{most} trials with an ERROR in a case", lost)
-    )
-    for one in found:
-        limit = attrgetter(one.gate)(gates)
-        if limit is not None:
-            over = None if one.value is None else one.value - limit
-            over = -over if over is not None and one.gate.startswith("min_") else over
-            passed = over is not None and over <= 1e-9
-            keys = () if passed else tuple(case.key for case in one.cases)
-            yield GateResult(suite, one.gate, limit, one.value, passed, one.words, keys)
+    check("min_pass_rate", rate, "no verdict" if rate is None else f"{percent(rate, 2)} passed")
+    worst = max(errors.values())
+    beyond = [case for case, many in errors.items() if many > (gates.per_case.max_errors or 0)]
+    check("per_case.max_errors", worst, f"{worst} trials with an ERROR in a case", beyond)
+    return found
 
 
-def _beside(rate: float, limit: float | None) -> str:
-    """With as many digits as tell it from its limit."""
-    told = (n for n in (1, 2, 3) if limit is None or percent(rate, n) != percent(limit, n))
-    return percent(rate, 1 if rate == limit else next(told, 4))
-
-
-class _Found(NamedTuple):
-    gate: str
-    value: float | None
-    words: str
-    cases: Sequence[CaseChange] = ()
-
-
-def _increases(
-    what: Literal["time", "cost"], kind: Kind, cases: Sequence[CaseChange]
-) -> Iterator[_Found]:
-    """Of the median case; and of the worst of those where that is significant."""
-    more = typical_increase(cases, what)
-    words = "no case tells it in both" if more is None else f"{more:+.1%} for the median case"
-    yield _Found(f"max_{what}_increase", more, words)
-    said = {case: one for case in cases if (one := case.said(kind)) and one.significant}
-    most = max((one.increase or 0.0 for one in said.values()), default=0.0)
-    words = f"{len(said)} significantly {kind}"
-    yield _Found(f"per_case.max_{what}_increase", most, words, [*said])
+_INCREASES: tuple[tuple[str, Quantity, Kind], ...] = (
+    ("time", "duration_ms", "slower"),
+    ("cost", "cost_usd", "dearer"),
+)
+"""Of the median case; and of the worst of those where that is significant."""
