@@ -27,7 +27,7 @@ from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import Loc
 from skillup.redaction.secrets import NO_SECRETS
-from skillup.reports.text import count, listed, one_line, say, shown_id, shown_path
+from skillup.reports.text import count, listed, one_line, say, shown_path
 from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape, render
@@ -290,6 +290,6 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
             tags = one_line(", ".join(loaded.like.tags))
             turns = str(_turn_count(loaded) or "?")
             name = (one_line(suite.name), "cyan")
-            rows.append([name, shown_id(loaded.id), turns, (tags, "dim"), title])
+            rows.append([name, one_line(loaded.id), turns, (tags, "dim"), title])
     heads = ["suite", "case", "turns", "tags", "title"]
     print_table(make_console(sys.stdout), rows, heads, align="nnrll", style="bold")

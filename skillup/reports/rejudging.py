@@ -151,8 +151,6 @@ def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterat
         yield from _check_lines((f"{words:<14}", style), flip.where, flip.check, sides)
         if old is not None and new is not None:
             yield from _part_lines(old, new)
-        if old is not None and new is not None and old.name != new.name:
-            yield Text(f"      it was  {one_line(old.name, _NAME)}", style="dim")
 
 
 def _check_lines(
@@ -361,23 +359,22 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
     said = list(score["confusion"])
     rows = [[f"judge: {a}", *(str(score["confusion"][a][b]) for b in said)] for a in said]
     print_table(console, rows, ["", *(f"people: {b}" for b in said)], indent=2)
-    left_out = []
-    if score["unanswered"]:
-        left_out = [f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"]
-    if score["stale"]:
-        left_out.append(f"{count(len(score['stale']), 'label')} left out: of other answers")
-    if score["unmatched"]:
-        first, many = score["unmatched"][0], count(len(score["unmatched"]), "label")
-        what = f"nothing that was judged is, in line {first['line']}, {_item_line(first).plain}"
-        left_out.append(f"{many} left out: {what}")
-    for line in left_out:
-        print_line(console, f"  {line}", style="yellow")
+    for name, why in _LEFT_OUT.items():
+        if left := score[name]:
+            what = f"  {count(len(left), 'label')} left out: {why}, "
+            line = f"in line {left[0]['line']}, " if "line" in left[0] else ""
+            print_line(console, what, line, _item_line(left[0]).plain, style="yellow")
     for wrong in score["wrong"] if not quiet else ():
         label = f"  labelled {wrong['label']} in line {wrong['line']}"
         _print_item(console, wrong, [("", wrong)], label)
 
 
 _SHARES = ("accuracy", "precision", "recall", "kappa")
+_LEFT_OUT = {
+    "unanswered": "the judge failed on it",
+    "stale": "of another answer",
+    "unmatched": "nothing that was judged is",
+}
 
 
 def _with_limits(found: Data, name: str, apart: str) -> str:

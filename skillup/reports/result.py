@@ -196,7 +196,7 @@ class RunView:
 
     def names(self, rows: Iterable[Row]) -> str:
         """``asks #2, please (3 of 5)``: trials by their cases."""
-        of_case = Counter(_case(line) for line in self.lines)
+        of_case = Counter(map(_case, self.lines))
         names = []
         for some in grouped(rows, lambda row: row.case):
             case = some[0].case

@@ -18,7 +18,6 @@ from skillup.reports.text import (
     one_line,
     p_value,
     seconds,
-    shown_id,
     tokens,
     total,
     were,
@@ -107,7 +106,7 @@ class CaseNames:
 
     def case(self, suite: str, case_id: str) -> str:
         """``demo: asks``, or just the case."""
-        return (f"{one_line(suite)}: " if self.several_suites else "") + shown_id(case_id)
+        return (f"{one_line(suite)}: " if self.several_suites else "") + one_line(case_id)
 
     def row(self, case: CaseKey | CaseReliability) -> str:
         variant = "" if case.variant == WITH_SKILL else " (without skill)"
@@ -348,7 +347,7 @@ def _engine_sheet(
     for name, found in rows.items():
         of_engines = [found.get(engine, NONE) for engine in engines]
         dull = all(c.text in "?–" or (c.style == "green" and c.text[-1] != "E") for c in of_engines)
-        sheet.add([Cell(shown_id(name)), *of_engines], dull=dull)
+        sheet.add([Cell(one_line(name)), *of_engines], dull=dull)
     counts = []
     for engine in engines:
         rates = [case.rate for case in cases if case.engine == engine]

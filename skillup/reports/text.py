@@ -18,8 +18,6 @@ _CONTROLS = re.compile(
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
-_LONGEST_ID = 120
-
 
 def plain(text: str) -> str:
     """`text` without terminal controls and what nobody would see; newlines and tabs stay."""
@@ -37,12 +35,6 @@ def one_line(text: str, width: int = 100) -> str:
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
-def shown_id(text: str) -> str:
-    """An id as people see it: of a very long one its beginning and its end, which tell most."""
-    flat = one_line(text, len(text) + 1)
-    return flat if len(flat) <= _LONGEST_ID else f"{flat[: _LONGEST_ID - 41]}…{flat[-40:]}"
-
-
 class Labels:
     """Names of trials, with engine, variant and number as far as there are several."""
 
@@ -57,7 +49,7 @@ class Labels:
             trial = one_line(str(number))
             words.append(f"#{trial}" if trial.isdecimal() else trial)
         pairs = zip(words, self.several, strict=False)
-        return " ".join([shown_id(case), *(word for word, several in pairs if several)])
+        return " ".join([one_line(case), *(word for word, several in pairs if several)])
 
 
 def shown_path(path: Path) -> str:
@@ -76,7 +68,7 @@ def problem_line(problem: Problem) -> str:
 
 def listed_ids(ids: Sequence[str], most: int = 10) -> str:
     """Ids with commas, and how many more there are than `most`."""
-    return listed([shown_id(one) for one in ids[:most]], len(ids))
+    return listed([one_line(one) for one in ids[:most]], len(ids))
 
 
 def listed(shown: Sequence[str], of: int) -> str:

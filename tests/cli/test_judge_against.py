@@ -195,7 +195,7 @@ def test_labels_are_written_filled_in_and_compared_with(project: Project) -> Non
     every = "all 6 83 % (44-97 %) 67 % (21-94 %) 100 % (34-100 %) 0.67 (0.10 to 1.00)"
     assert every in told, told
     assert "judge: pass 2 1 0" in told
-    assert any("1 label left out: of other answers" in line for line in told)
+    assert any("1 label left out: of another answer, in line 9" in line for line in told)
     assert any("1 label left out: nothing that was judged is, in line 8" in line for line in told)
     assert any("not drawn at random" in line for line in told)
 

@@ -62,14 +62,6 @@ def test_a_part_of_which_something_else_is_said_is_shown_with_its_note() -> None
     assert lines[-1].endswith("(the quotation is nowhere)")
 
 
-def test_a_reworded_line_is_shown_as_it_was_too() -> None:
-    before = grade(check("It asks", kind="rubric", found="So."))
-    change = compare(before, grade(check("It asks first", kind="rubric", found="So.")))
-    lines = [line.plain for line in judged_lines("case", change.after, change)]
-    assert lines[1].endswith("pass → pass   conversation: It asks first")
-    assert lines[-1] == "      it was  It asks"
-
-
 def test_hostile_text_does_not_reach_the_terminal() -> None:
     before = grade(check(EVIL, found=EVIL, excerpt=EVIL))
     after = grade(check(EVIL, passed=False, found=EVIL, excerpt=EVIL, error=EVIL))

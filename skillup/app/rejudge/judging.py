@@ -43,7 +43,7 @@ from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.plan import Selection
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.rejudging import RejudgeCounts
-from skillup.reports.text import count, problem_line, say, shown_id
+from skillup.reports.text import count, one_line, problem_line, say
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
@@ -151,7 +151,7 @@ class Rejudging:
         try:
             return masked(case, self.secrets, exclude_unset=True)
         except ValueError:
-            what = f"{self.secrets.mask(shown_id(case.id))}: a key stands where it cannot be masked"
+            what = f"{self.secrets.mask(one_line(case.id))}: a key stands where it cannot be masked"
             raise UsageError(what, hint="take the value of the key out of the case") from None
 
     def about(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class Rejudging:
                 yield subject, item
         counts.damaged = len(source.damaged)
         for job_id, why in source.damaged.items():
-            self._say(f"{shown_id(job_id)}: {why}, and was not judged")
+            self._say(f"{one_line(job_id)}: {why}, and was not judged")
         if not self.request.is_selection:
             counts.not_run = len(source.planned - seen - set(source.damaged))
         if counts.left_out:
@@ -256,7 +256,7 @@ class Rejudging:
             except ValueError:
                 what, hint = "the case in its record", "give the case as it is now with --cases"
                 if self.source.kind != "run":
-                    problem = f"{shown_id(subject.job_id)}: this skillup cannot read {what}"
+                    problem = f"{one_line(subject.job_id)}: this skillup cannot read {what}"
                     raise UsageError(problem, hint=hint) from None
                 self.source.damaged[subject.job_id] = f"{what} cannot be read ({hint})"
                 return None

@@ -167,7 +167,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     edited = {change.name for change in found.changed if change.kind == "case"}
     for case in found.cases:
         of_a, of_b = rows_a[case.key], rows_b[case.key]
-        row_a, row_b = _representative(of_a, of_b), _representative(of_b, of_a)
+        row_a, row_b = _representative(of_a), _representative(of_b)
         lost = case.change in ("not_run", "skipped") and case.a.state == case.b.state
         row = {
             **case.key._asdict(),
@@ -199,12 +199,10 @@ def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
     return found
 
 
-def _representative(own: Sequence[PageRow], other: Sequence[PageRow]) -> PageRow | None:
+def _representative(own: Sequence[PageRow]) -> PageRow | None:
     """Of several trials the one to look at: the first that did not pass, where any did not."""
-    red = {row["trial"] for row in other if row["status"] != "PASS"}
-    # Else the same repetition as the other side's, so that like is beside like.
-    order = [*(r for s in ("FAIL", "ERROR") for r in own if r["status"] == s)]
-    return next(iter([*order, *(row for row in own if row["trial"] in red), *own]), None)
+    bad = [row for status in ("FAIL", "ERROR") for row in own if row["status"] == status]
+    return next(iter([*bad, *own]), None)
 
 
 def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
@@ -272,10 +270,6 @@ def _fitting(
         if sum(map(len, found.values())) <= room:
             break
         most = room // len(found)
-        large = [n for n, data in found.items() if len(data) > most]
-        # A few of them tell whether these limits will do: to pack all takes seconds each time.
-        some = large[:: max(1, len(large) // 8)]
-        if limits == TIGHTER[-1] or sum(len(pack(n, limits)) for n in some) <= most * len(some):
-            for n in large:
-                found[n] = min(found[n], pack(n, limits), key=len)
+        for n in [n for n, data in found.items() if len(data) > most]:
+            found[n] = min(found[n], pack(n, limits), key=len)
     return found
