@@ -112,9 +112,6 @@ def benchmark(
         for grade, run in runs
         if grade.status not in GRADED
     ]
-    if len(engines) > 1:
-        what = f"The runs of {len(engines)} engines ({', '.join(engines)}) stand together here; "
-        notes.insert(0, what + "`skillup export` sets them apart.")
     return {
         "metadata": {
             "skill_name": skill_name or ", ".join(dict.fromkeys(g.suite for g, _ in runs)),
@@ -200,17 +197,13 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
 
 
 def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) -> Exported:
-    runs = runs_of([grade for _, grade in members])
-    # With leading zeros, so that the order of names is the order of numbers.
-    eval_digits = len(str(max(entry["eval_id"] for _, entry in runs)))
-    run_digits = len(str(max(entry["run_number"] for _, entry in runs)))
-    graded = 0
+    runs, graded = runs_of([grade for _, grade in members]), 0
     first: Record | None = None
     for (job, _), (grade, entry) in zip(members, runs, strict=True):
         record = run.read_record(job)
         first = first or record
-        home = out / f"eval-{entry['eval_id']:0{eval_digits}}"
-        where = home / entry["configuration"] / f"run-{entry['run_number']:0{run_digits}}"
+        home = out / f"eval-{entry['eval_id']:03}"  # so that their names are in their order
+        where = home / entry["configuration"] / f"run-{entry['run_number']:03}"
         if grade.status in GRADED:
             graded += 1
             _write_trial(where, record, grade, entry, run)

@@ -31,7 +31,7 @@ from skillup.history.runs import (
 from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, Sheet, interval, known, percent
 from skillup.reports.terminal.layout import print_line, print_sheet, print_table
-from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
+from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.schema.grade import RunResult
 from skillup.schema.past_runs import Change, ComparisonData, HistoryData, TallyData
 
@@ -155,8 +155,8 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     total = CaseTally(comparison.b.trials)
     lost = {
         "met an error": total.errors,
-        f"{were(total.not_started)} not run": total.not_started,
-        f"{were(total.skipped)} skipped": total.skipped,
+        "not run": total.not_started,
+        "skipped": total.skipped,
     }
     yield from (f"{count(number, 'trial')} {what}" for what, number in lost.items() if number)
     if not any(lost.values()):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from skillup.errors import ExitCode
 from skillup.frozen import frozen
-from skillup.reports.text import Labels, count, listed, money, were
+from skillup.reports.text import Labels, count, listed, money
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.line import TrialLine, lines_of
 from skillup.schema.record import TurnError, Usage, joined
@@ -224,13 +224,13 @@ class RunView:
             yield f"… and {count(len(warned) - MAX_NAMED, 'more warning')}", "yellow"
 
     def retried(self) -> str | None:
-        """``1 trial was retried: asks (attempt 2)``; None: there is none."""
+        """``1 trial retried: asks (attempt 2)``; None: there is none."""
         again = [
             f"{self.label(line)} (attempt {line.attempt})"
             for line in self.lines
             if line.attempt > 1
         ]
-        trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
+        trials = f"{count(len(again), 'trial')} retried"
         return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
 
 
@@ -260,10 +260,7 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
         why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
         missing = len(result.not_run)
         planned = len(result.cases) + missing + len(result.not_needed)
-        of = f"{missing} of {count(planned, 'trial')} {were(missing)} not run"
-        if missing == planned:
-            of = "no trial was run"
-        yield f"{why}{of}"
+        yield f"{why}{missing} of {count(planned, 'trial')} were not run"
         yield f"go on with: {go_on}"
 
 

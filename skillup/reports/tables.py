@@ -20,7 +20,6 @@ from skillup.reports.text import (
     seconds,
     tokens,
     total,
-    were,
 )
 from skillup.schema.grade import (
     Analysis,
@@ -180,7 +179,7 @@ def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
     saved = sum(test.saved for test in tests)
     if saved:
         planned = sum(map(_planned, repeated))
-        parts.append(f"{saved} of {planned} trials {were(saved)} not needed")
+        parts.append(f"{saved} of {planned} trials were not needed")
     if len(counts) < len(tests):
         parts.append(f"{count(len(tests) - len(counts), 'case')} not decided")
     yield "; ".join(parts)

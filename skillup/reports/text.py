@@ -123,7 +123,3 @@ def p_value(p: float) -> str:
 def count(number: int, word: str) -> str:
     """``1 case``, ``3 cases``."""
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def were(number: int) -> str:
-    return "was" if number == 1 else "were"

@@ -189,7 +189,7 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
         (True, True),
     ]
     assert not any("attempt" in line for line in passed if "once" in line)
-    told = "1 trial was retried: again (attempt 2)"
+    told = "1 trial retried: again (attempt 2)"
     assert f"note: {told}\n" in ended.stderr
     (summary,) = (project.root / ".skillup/runs").glob("*/summary.md")
     assert "| ✅ PASS | again attempt 2 |" in summary.read_text("utf-8")

@@ -151,7 +151,7 @@ def test_trials_in_error_are_no_runs_there(exported: Path) -> None:
 
 
 def test_outputs_are_what_the_agent_made_and_its_last_answer(exported: Path) -> None:
-    outputs = home_of(exported, "writes") / "with_skill/run-1/outputs"
+    outputs = home_of(exported, "writes") / "with_skill/run-001/outputs"
 
     files = {p.relative_to(outputs).as_posix() for p in outputs.rglob("*") if p.is_file()}
     assert files == {"out/new.txt", "answer.md", "answer-2.md"}

@@ -57,7 +57,7 @@ def printed(comparison: Comparison) -> str:
         ),
         ({"x": "ff"}, {"x": "pp"}, "No case regressed, of 1 case with a verdict in both; what "),
         ({"x": "p"}, {"x": "e"}, "Cannot tell what got worse: no case has a verdict in both; "),
-        ({"x": "p"}, {"x": "psen"}, "; 1 trial met an error; 1 trial was not run; 1 trial was sk"),
+        ({"x": "p"}, {"x": "psen"}, "; 1 trial met an error; 1 trial not run; 1 trial sk"),
         ({"x": "p"}, {"x": "p"}, "; all of it was run."),
         (
             {"x": STEADY, a_key("x", engine="other"): STEADY},

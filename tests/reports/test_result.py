@@ -170,7 +170,7 @@ def test_it_says_why_what_and_how_to_go_on() -> None:
         "go on with: skillup …",
     ]
     first, _ = stop_lines(a_result_without("a/scripted/with_skill/1"), "…")
-    assert first == "1 of 2 trials was not run"
+    assert first == "1 of 2 trials were not run"
     assert list(stop_lines(a_result(), "skillup …")) == []
 
 

@@ -318,7 +318,6 @@ def test_engines_and_suites_are_told_apart_as_far_as_the_shape_allows() -> None:
 
     runs = [(r["eval_name"], r["run_number"]) for r in data["runs"]]
     assert runs == [("s/a", 1), ("s/a", 2), ("t/a", 1)]
-    assert data["notes"][0].startswith("The runs of 2 engines (e, f) stand together")
 
 
 # Which reports are written, and where.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import nullcontext
@@ -46,17 +45,18 @@ def show(
     only_failed = failed or (case is None and trial is None)
     shown = shown_trials(run_path(run), case, trial, only_failed=only_failed, judgement=judgement)
     run_id, ended, trials = shown
-    if as_json:  # a trial at a time
-        sys.stdout.write(f'{{"run_id": {json.dumps(run_id)}, "trials": [')
-        for number, one in enumerate(t for t in trials if not isinstance(t, str)):
-            data = {
+    if as_json:
+        rows = [
+            {
                 "job": one.job,
-                "grade": one.grade.model_dump(mode="json", by_alias=True) if one.grade else None,
+                "grade": one.grade and one.grade.model_dump(mode="json", by_alias=True),
                 "record": one.record.model_dump(mode="json", by_alias=True),
             }
-            text = to_json(data, no_mask, indent=None).decode().rstrip("\n")
-            sys.stdout.write((",\n" if number else "\n") + text)
-        sys.stdout.write("\n]}\n")
+            for one in trials
+            if not isinstance(one, str)
+        ]
+        data = {"run_id": run_id, "trials": rows}
+        sys.stdout.write(to_json(data, no_mask, indent=None).decode())
         return 0
     console = make_console(sys.stdout)
 
