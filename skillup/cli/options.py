@@ -70,12 +70,6 @@ def _trust(given: bool) -> bool:
     return given
 
 
-def _index(given: str | None) -> str | None:
-    if given is not None and not given.strip():
-        raise UsageError("--index is empty", hint="give a file or a URL; `none` keeps no index")
-    return given
-
-
 Texts = list[str] | None
 _PATHS = "Suites, cases, folders of suites, or skills with evals/. Default: cases/ or evals/."
 _INDEX = "The index of runs: a file or postgresql://… Default: $SKILLUP_INDEX, else .skillup/."
@@ -92,7 +86,7 @@ ITEM = option(None, "Only dataset items with this text in their id or message.")
 SAMPLE_SIZE = option(None, "At most so many items of a dataset.", min=1)
 JUDGE_MODEL = option(None, "Who reads for the judges; outranks what suites and cases name.")
 TRUST = option(False, _TRUST, "--trust", callback=_trust)
-INDEX = option(None, _INDEX, metavar="URL", callback=_index)
+INDEX = option(None, _INDEX, metavar="URL")
 JSON = option(False, "Data on stdout, as JSON.", "--json")
 QUIET = option(False, "Only the counts, and what stands out.", "--quiet", "-q")
 FULL = option(False, "Nothing shortened.", "--full")

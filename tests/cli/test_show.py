@@ -337,7 +337,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
         (["nowhere"], "there is no run nowhere"),
         (["--port", "99999"], "65535"),
         (["empty"], "holds no runs"),
-        (["file.txt"], "is no run"),
+        (["file.txt"], "holds no runs"),
     ],
 )
 def test_wrong_uses_are_refused(served: Project, arguments: list[str], said: str) -> None:

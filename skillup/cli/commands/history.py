@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
+Form = StrEnum("Form", ["markdown"])
+Variant = StrEnum("Variant", ["with_skill", "without_skill"])
 WebhookFormat = StrEnum("WebhookFormat", ["json", "slack"])
 
 
@@ -40,7 +42,7 @@ def compare(
     gate: o.Texts = option(
         None, "NAME=VALUE; outranks the suites' gates, for all suites; repeatable."
     ),
-    report: str | None = option(None, "`markdown`: on stdout, in place of the text."),
+    report: Form | None = option(None, "On stdout, in place of the text."),
     webhook: str | None = option(None, "Post the comparison to this URL.", metavar="URL"),
     webhook_format: WebhookFormat = option(WebhookFormat.json, "What the webhook reads."),
     badge: Path | None = option(None, "Write a badge for shields.io's endpoint.", metavar="FILE"),
@@ -64,8 +66,6 @@ def compare(
     names = runs or [LAST]
     if len(names) > 2 or (len(names) == 2 and baseline is not None):
         raise UsageError("more than two runs", hint="skillup compare A B, or --baseline A B")
-    if report not in (None, "markdown"):
-        raise UsageError(f"--report {report}: no such form", hint="markdown")
     given = given_gates(gate or ())
     b, url, folder = _find(names[-1], index)
     a = names[0] if len(names) == 2 else baseline
@@ -94,7 +94,7 @@ def trends(
     ),
     case: o.Texts = o.CASE,
     engine: o.Texts = option(None, "Only these profiles (globs); repeatable.", "--engine", "-e"),
-    variant: str | None = option(None, "with_skill or without_skill. Default: both."),
+    variant: Variant | None = option(None, "Default: both."),
     branch: str | None = option(None, "Runs on this one. Default: the one here, if it has any."),
     last: int = option(20, "The newest so many runs of each suite.", min=1),
     everything: bool = option(False, "Also cases of a large suite that always passed.", "--all"),
@@ -113,11 +113,7 @@ def trends(
     from skillup.reports.past_runs import history_data, print_trends
     from skillup.reports.terminal.layout import make_console
 
-    if variant not in (None, "with_skill", "without_skill"):
-        raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
     url, folder = _places(index, write=rebuild)
-    if not url:
-        raise UsageError("--index none: there is nothing to show", hint="name an index")
     if rebuild:
         done = list(runs.rebuild(url, folder))
         for path, error in done:

@@ -115,9 +115,6 @@ def report(
             beside = run_path(found.nights[-1].path)
         else:
             beside = run_path(against)
-        if beside.resolve() == directory.path.resolve():
-            what = f"--against {against}: that is the run itself"
-            raise UsageError(what, hint="name another one")
     result = None
     if (directory.path / RESULT_FILE).exists() and names != (HTML,):
         result = with_analysis(directory.read_result(), directory.run_info())
@@ -232,9 +229,7 @@ def view(
         folder = run_path(run).absolute()
         if (folder / RUN_FILE).is_file():
             folder, first = folder.parent, folder.name
-        elif not folder.is_dir():
-            raise UsageError(f"{run} is no run", hint="give a run's directory or id, or a folder")
-        elif not runs_in(folder):
+        elif not folder.is_dir() or not runs_in(folder):
             raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
     only = first if folder != usual else None
     served = Served(folder, only=only, index=index)
