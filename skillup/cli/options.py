@@ -16,6 +16,15 @@ def option(default: Any, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(default, *names, help=text, **more)
 
 
+def flag(name: str, text: str) -> Any:
+    """A switch; there is no `--no-…`."""
+    return typer.Option(False, name, help=text)
+
+
+def argument(default: Any, metavar: str, text: str) -> Any:
+    return typer.Argument(default, metavar=metavar, help=text)
+
+
 def verbs(text: str) -> typer.Typer:
     """More verbs below one, with `text` as its help."""
     return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
@@ -76,9 +85,11 @@ _INDEX = "The index of runs: a file or postgresql://… Default: $SKILLUP_INDEX,
 _REPORTS = "Also write: html, junit, markdown, benchmark, json; with commas, or repeated."
 _TRUST = "Suites may read outside of their project, and name addresses that keys go to."
 RUN_HELP = "A run's directory, its URL, its id or the beginning of it, or `last`."
+_ENGINES = "A profile, an adapter or a file; repeatable."
 
 PATHS: Any = typer.Argument(None, help=_PATHS, show_default=False)
-RUN: Any = typer.Argument(..., metavar="RUN", help=RUN_HELP)
+RUN = argument(..., "RUN", RUN_HELP)
+ENGINES = option(None, _ENGINES, "--engine", "-e")
 CASE = option(None, "Only cases whose id matches this glob.", "--case", "-k")
 TAG = option(None, "Only cases with this tag.", "--tag")
 VAR = option(None, "NAME=VALUE; outranks the case's vars.", "--var")
@@ -87,10 +98,10 @@ SAMPLE_SIZE = option(None, "At most so many items of a dataset.", min=1)
 JUDGE_MODEL = option(None, "Who reads for the judges; outranks what suites and cases name.")
 TRUST = option(False, _TRUST, "--trust", callback=_trust)
 INDEX = option(None, _INDEX, metavar="URL")
-JSON = option(False, "Data on stdout, as JSON.", "--json")
+JSON = flag("--json", "Data on stdout, as JSON.")
 QUIET = option(False, "Only the counts, and what stands out.", "--quiet", "-q")
-FULL = option(False, "Nothing shortened.", "--full")
+FULL = flag("--full", "Nothing shortened.")
 PORT = option(None, "Default: 7575, or any if that is in use; 0: any.", min=0, max=65535)
-NO_OPEN = option(False, "Do not open a browser.", "--no-open")
-FORCE = option(False, "Replace files that are there.", "--force")
+NO_OPEN = flag("--no-open", "Do not open a browser.")
+FORCE = flag("--force", "Replace files that are there.")
 REPORTS = option(None, _REPORTS, "--report")

@@ -11,10 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from skillup.cli import options as o
-from skillup.cli.options import option
+from skillup.cli.options import argument, flag, option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, listed_ids, plain, say
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from skillup.history.runs import RunOutcomes
 
 _SHOWN = 20
+_RUNS = "The run B, by default `last`, and what it is compared with, by default its reference."
 
 
 Form = StrEnum("Form", ["markdown"])
@@ -31,17 +30,10 @@ WebhookFormat = StrEnum("WebhookFormat", ["json", "slack"])
 
 
 def compare(
-    runs: o.Texts = typer.Argument(
-        None,
-        metavar="[A] [B]",
-        help="The run B (its directory, its id or the beginning of it, or `last`, the default), "
-        "and what it is compared with: default: its reference.",
-    ),
+    runs: o.Texts = argument(None, "[A] [B]", _RUNS),
     baseline: str | None = option(None, "Compare with this run alone.", metavar="RUN"),
     branch: str | None = option(None, "Compare with the nights of this branch."),
-    gate: o.Texts = option(
-        None, "NAME=VALUE; outranks the suites' gates, for all suites; repeatable."
-    ),
+    gate: o.Texts = option(None, "NAME=VALUE; outranks the gates of all suites; repeatable."),
     report: Form | None = option(None, "On stdout, in place of the text."),
     webhook: str | None = option(None, "Post the comparison to this URL.", metavar="URL"),
     webhook_format: WebhookFormat = option(WebhookFormat.json, "What the webhook reads."),
@@ -89,16 +81,14 @@ def compare(
 
 
 def trends(
-    suites: o.Texts = typer.Argument(
-        None, metavar="[SUITE]...", help="Names or globs. Default: all suites."
-    ),
+    suites: o.Texts = argument(None, "[SUITE]...", "Names or globs. Default: all suites."),
     case: o.Texts = o.CASE,
     engine: o.Texts = option(None, "Only these profiles (globs); repeatable.", "--engine", "-e"),
     variant: Variant | None = option(None, "Default: both."),
     branch: str | None = option(None, "Runs on this one. Default: the one here, if it has any."),
     last: int = option(20, "The newest so many runs of each suite.", min=1),
-    everything: bool = option(False, "Also cases of a large suite that always passed.", "--all"),
-    rebuild: bool = option(False, "First index the runs that are there anew.", "--rebuild"),
+    everything: bool = flag("--all", "Also cases of a large suite that always passed."),
+    rebuild: bool = flag("--rebuild", "First index the runs that are there anew."),
     index: str | None = o.INDEX,
     as_json: bool = o.JSON,
 ) -> int:
@@ -147,7 +137,7 @@ _CLI = "Search versions of this engine's CLI, from npm, not commits of the skill
 
 
 def bisect(
-    case: str = typer.Argument(..., metavar="CASE", help=_CASE),
+    case: str = argument(..., "CASE", _CASE),
     paths: list[Path] | None = o.PATHS,
     good: str = option(..., "A commit, or version, with which the case passed.", metavar="REV"),
     bad: str = option(..., "A later one, with which it does not.", metavar="REV"),
@@ -212,7 +202,7 @@ def _find(name: str, index: str | None) -> tuple[RunOutcomes, str, Path]:
 
 # What runs are compared with, where that is not simply the nights before.
 
-RUN: Any = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP)
+RUN = argument("last", "[RUN]", o.RUN_HELP)
 BRANCH = option(None, "For this branch. Default: that of the run, or the one here.")
 LABEL = option(None, "For runs with this label, in place of a branch.", metavar="TEXT")
 baseline = o.verbs("What runs are compared with: a pinned run, and what was accepted.")
@@ -273,9 +263,7 @@ def show_baseline(index: str | None = o.INDEX) -> int:
 
 @baseline.command("accept")
 def accept_cases(
-    cases: o.Texts = typer.Argument(
-        None, metavar="[CASE]...", help="Ids or globs. Default: all that got worse."
-    ),
+    cases: o.Texts = argument(None, "[CASE]...", "Ids or globs. Default: all that got worse."),
     run: str = option("last", "The run with which their reference begins anew."),
     index: str | None = o.INDEX,
 ) -> int:
@@ -337,7 +325,7 @@ def list_runs(
 @runs.command("label")
 def label_run(
     run: str = o.RUN,
-    text: str = typer.Argument(..., help="The label; an empty one takes it away."),
+    text: str = argument(..., "TEXT", "The label; an empty one takes it away."),
     index: str | None = o.INDEX,
 ) -> int:
     """Give a run a name."""
@@ -358,7 +346,7 @@ def label_run(
 @runs.command("prune")
 def prune(
     keep: float = option(..., "Of this age and younger: 30d.", metavar="AGE", parser=o.parse_age),
-    dry_run: bool = option(False, "Only tell what would go.", "--dry-run"),
+    dry_run: bool = flag("--dry-run", "Only tell what would go."),
     index: str | None = o.INDEX,
 ) -> int:
     """Remove old runs of this repository: their files here, and what the index has of them.

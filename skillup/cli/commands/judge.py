@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from skillup.cli import options as o
 from skillup.cli.entry import report
-from skillup.cli.options import option
+from skillup.cli.options import argument, flag, option
 from skillup.errors import UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, say, shown_path
@@ -26,10 +24,8 @@ _CSV = "The file of labels. Default: labels.csv in the workspace (of a skill: in
 
 
 def judge(
-    target: str = typer.Argument(..., metavar="RUN|TRIAL|RECORD|INPUT|SESSION", help=_TARGET),
-    cases: list[Path] | None = option(
-        None, "Judge by these suites or cases instead; repeatable.", "--cases"
-    ),
+    target: str = argument(..., "RUN|TRIAL|RECORD|INPUT|SESSION", _TARGET),
+    cases: list[Path] | None = option(None, "Judge by these suites or cases; repeatable."),
     case: o.Texts = o.CASE,
     tag: o.Texts = o.TAG,
     judge_model: str | None = o.JUDGE_MODEL,
@@ -37,15 +33,15 @@ def judge(
     against: o.Texts = option(None, _AGAINST, metavar="MODEL"),
     prefer: str | None = option(None, _PREFER, metavar="RUN|ENGINE"),
     labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
-    show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
-    estimate: bool = option(False, _ESTIMATE, "--estimate"),
-    batch: bool = option(False, "By providers' batches: half the price, in a day.", "--batch"),
+    show_prompt: bool = flag("--show-prompt", _SHOW_PROMPT),
+    estimate: bool = flag("--estimate", _ESTIMATE),
+    batch: bool = flag("--batch", "By providers' batches: half the price, in a day."),
     write: str | None = option(None, "Keep it beside the run's grades.", metavar="NAME"),
     since: str | None = option(None, "Compare with this judgement.", metavar="NAME"),
     promote: str | None = option(None, _PROMOTE, metavar="NAME"),
     workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
     skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
-    watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
+    watch: bool = flag("--watch", "Judge again whenever a file of --cases changes."),
     quiet: bool = o.QUIET,
     as_json: bool = o.JSON,
 ) -> int:
@@ -113,7 +109,7 @@ def label(
     sample: int = option(50, "So many items, disputed ones first.", min=1),
     port: int | None = o.PORT,
     no_open: bool = o.NO_OPEN,
-    no_page: bool = option(False, "Only write the file.", "--no-page"),
+    no_page: bool = flag("--no-page", "Only write the file."),
 ) -> int:
     """Label what judges read in a run, in a browser; `judge --labels` reads the file.
 

@@ -9,24 +9,22 @@ from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 
-import typer
-
 from skillup.cli import options as o
-from skillup.cli.options import option
+from skillup.cli.options import argument, flag, option
 from skillup.errors import UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, plain, say, shown_path
 
+_AGAINST = "An earlier run to stand beside it in report.html; or `previous`."
+_MERGED = "The merged run's directory, or a URL."
+_VIEWED = "A run, or a folder of runs. Default: all runs of this workspace."
+
 
 def show(
-    run: str = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP),
-    case: str | None = typer.Argument(
-        None, metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all."
-    ),
+    run: str = argument("last", "[RUN]", o.RUN_HELP),
+    case: str | None = argument(None, "[CASE_GLOB]", "Cases whose id matches; '*': all."),
     trial: int | None = option(None, "Only this repetition.", min=1),
-    failed: bool = option(
-        False, "Only what failed or met an error; so, too, if no case is named.", "--failed"
-    ),
+    failed: bool = flag("--failed", "Only what did not pass; so, too, if no case is named."),
     judgement: str | None = option(None, "Its grades, not the run's: see `judge --write`."),
     full: bool = o.FULL,
     as_json: bool = o.JSON,
@@ -80,12 +78,8 @@ def show(
 
 def report(
     run: str = o.RUN,
-    formats: o.Texts = option(
-        None, "html, junit, markdown, benchmark, json; repeatable.", "--report"
-    ),
-    against: str | None = option(
-        None, "An earlier run to stand beside it in report.html; or `previous`.", metavar="RUN"
-    ),
+    formats: o.Texts = o.REPORTS,
+    against: str | None = option(None, _AGAINST, metavar="RUN"),
     index: str | None = o.INDEX,
 ) -> int:
     """Write a run's reports from its files; default: all of them."""
@@ -135,9 +129,7 @@ To = StrEnum("To", ["anthropic", "files"])
 
 def export(
     run: str = o.RUN,
-    format_: To = option(
-        To.anthropic, "`files`: a folder a trial; `anthropic`: for skill-creator.", "--format"
-    ),
+    format_: To = option(To.anthropic, "`files`: a folder for each trial.", "--format"),
     out: Path | None = option(None, "A new folder. Default: RUN/FORMAT.", parser=o.parse_local),
 ) -> int:
     """Write a run as files: Anthropic's skill-creator's, or all that it holds."""
@@ -168,12 +160,8 @@ def export(
 
 
 def merge(
-    runs: list[str] = typer.Argument(
-        ..., metavar="RUN...", help="The runs of `skillup run --shard`."
-    ),
-    out: str = option(
-        ..., "The merged run's directory, or a URL.", metavar="PATH|URL", parser=o.parse_out
-    ),
+    runs: list[str] = argument(..., "RUN...", "The runs of `skillup run --shard`."),
+    out: str = option(..., _MERGED, metavar="PATH|URL", parser=o.parse_out),
     report: o.Texts = o.REPORTS,
     index: str | None = o.INDEX,
     as_json: bool = o.JSON,
@@ -205,12 +193,7 @@ def merge(
 
 
 def view(
-    run: str | None = typer.Argument(
-        None,
-        metavar="[RUN]",
-        help="A run's directory, its id or the beginning of it, `last`, or a folder of runs. "
-        "Default: all runs of this workspace.",
-    ),
+    run: str | None = argument(None, "[RUN]", _VIEWED),
     port: int | None = o.PORT,
     no_open: bool = o.NO_OPEN,
     index: str | None = o.INDEX,

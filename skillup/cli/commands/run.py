@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillup.cli import options as o
 from skillup.cli.entry import report
-from skillup.cli.options import option
+from skillup.cli.options import flag, option
 from skillup.errors import ExitCode, UsageError
 from skillup.reports.text import count, plain, shown_path
 
@@ -29,6 +29,7 @@ _RESUME = "Go on with this run (a directory, a URL, an id, or `last`); finished 
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
 _TIME_LIMIT = "Start no more trials after so long: 90s, 8h."
 _SEED = "Of --sample-size, and of what the scripted engine draws."
+_SHARD = "Only the I-th of N parts; `skillup merge` joins them."
 _SCHEDULER = "The Dask scheduler's address: tcp://host:8786."
 _COMPARED = "What --until-decided compares with. Default: the suite's gate, or 0.8."
 _OUT = "The run directory, or a URL (s3://…). Default: .skillup/runs/…"
@@ -36,53 +37,39 @@ _OUT = "The run directory, or a URL (s3://…). Default: .skillup/runs/…"
 
 def run(
     paths: list[Path] | None = o.PATHS,
-    engines: o.Texts = option(
-        None, "A profile, an adapter or a file; repeatable.", "--engine", "-e"
-    ),
+    engines: o.Texts = o.ENGINES,
     model: str | None = option(None, "Outranks the profile's model."),
     parallel: int | None = option(None, "Trials at once.", "--parallel", "-j", min=1, max=256),
     trials: int | None = option(None, "How often to run each case.", min=1, max=10_000),
-    trials_from_turn: int | None = option(
-        None, "The trials of a case share the turns before this one.", min=1
-    ),
+    trials_from_turn: int | None = option(None, "Trials share the turns before this one.", min=1),
     cases: o.Texts = o.CASE,
     tags: o.Texts = o.TAG,
     item: str | None = o.ITEM,
     sample_size: int | None = o.SAMPLE_SIZE,
-    shard: str | None = option(
-        None, "Only the I-th of N parts; `skillup merge` joins them.", metavar="I/N"
-    ),
+    shard: str | None = option(None, _SHARD, metavar="I/N"),
     seed: int = option(0, _SEED),
     variables: o.Texts = o.VAR,
     trust: bool = o.TRUST,
-    baseline: bool = option(False, "Run each case without the skill, too.", "--baseline"),
+    baseline: bool = flag("--baseline", "Run each case without the skill, too."),
     out: str | None = option(None, _OUT, metavar="PATH|URL", parser=o.parse_out),
     resume: str | None = option(None, _RESUME, metavar="RUN"),
-    retry_errors: bool = option(
-        False, "With --resume: trials with an ERROR run again.", "--retry-errors"
-    ),
+    retry_errors: bool = flag("--retry-errors", "With --resume: trials with an ERROR run again."),
     max_fail: int | None = option(None, "Start no more trials after so many bad ones.", min=1),
     max_cost_usd: float | None = option(None, "Start no more trials once so much is spent.", min=0),
     max_tokens: int | None = option(None, "Start no more trials after so many tokens.", min=1),
     time_limit: float | None = option(None, _TIME_LIMIT, metavar="TIME", parser=o.parse_seconds),
-    until_decided: bool = option(
-        False, "Stop repeating a case whose pass rate is sure.", "--until-decided"
-    ),
+    until_decided: bool = flag("--until-decided", "Stop repeating a case whose pass rate is sure."),
     pass_rate: float | None = option(None, _COMPARED),
     rate_limit_wait: float | None = option(None, _WAIT, metavar="TIME", parser=o.parse_seconds),
     executor: str = option("local", "local, or dask: on a cluster."),
     scheduler: str | None = option(None, _SCHEDULER),
     judge_model: str | None = o.JUDGE_MODEL,
-    no_judge_cache: bool = option(
-        False, "Ask models anew; no stored answer counts.", "--no-judge-cache"
-    ),
+    no_judge_cache: bool = flag("--no-judge-cache", "Ask models anew; no stored answer counts."),
     reports: o.Texts = o.REPORTS,
     label: str | None = option(None, "A name for it, in lists and comparisons.", metavar="TEXT"),
-    keep_workspaces: bool = option(
-        False, "Leave each trial's scratch directory.", "--keep-workspaces"
-    ),
-    keep_traffic: bool = option(False, "Keep requests to models, and answers.", "--keep-traffic"),
-    dry_run: bool = option(False, "Only tell what it would cost and take.", "--dry-run"),
+    keep_workspaces: bool = flag("--keep-workspaces", "Leave each trial's scratch directory."),
+    keep_traffic: bool = flag("--keep-traffic", "Keep requests to models, and answers."),
+    dry_run: bool = flag("--dry-run", "Only tell what it would cost and take."),
     index: str | None = o.INDEX,
     quiet: bool = o.QUIET,
     verbose: bool = option(False, "Show the conversations as they go on.", "--verbose", "-v"),

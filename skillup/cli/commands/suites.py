@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from skillup.cli import options as o
-from skillup.cli.options import option
+from skillup.cli.options import argument, flag, option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, problem_line, say, shown_path
@@ -79,9 +78,7 @@ def list_cases(
 
 
 def init(
-    skill_dir: Path = typer.Argument(
-        Path(), metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md."
-    ),
+    skill_dir: Path = argument(Path(), "SKILL_DIR", "The skill: where its SKILL.md is."),
     engine: str = option("scripted", "Who runs the cases.", "--engine", "-e"),
     request: str | None = option(None, "What a user says who needs the skill."),
     force: bool = o.FORCE,
@@ -108,12 +105,8 @@ From = StrEnum("From", ["agentv", "vibecheck", "promptfoo", "anthropic", "langfu
 
 
 def import_suite(
-    files: list[Path] = typer.Argument(
-        ..., metavar="FILE…", help="YAML, JSON or JSONL files of suites."
-    ),
-    out: Path = option(
-        ..., "The new suite's folder; several files get one each.", parser=o.parse_local
-    ),
+    files: list[Path] = argument(..., "FILE…", "YAML, JSON or JSONL files of suites."),
+    out: Path = option(..., "The new suite's folder; of several, one each.", parser=o.parse_local),
     from_: From | None = option(None, "Which tool's. Default: by what is in the file.", "--from"),
     force: bool = o.FORCE,
 ) -> int:
@@ -142,9 +135,7 @@ Which = StrEnum(
 
 def schema(
     which: Which | None = typer.Argument(None, help="Default: all of them."),
-    out: Path | None = option(
-        None, "Write NAME.schema.json files to this folder.", parser=o.parse_local
-    ),
+    out: Path | None = option(None, "Write files to this folder.", parser=o.parse_local),
 ) -> int:
     """Print the JSON Schema of what skillup reads, and of what it writes and prints."""
     from skillup.app.suites import write_schemas
@@ -161,13 +152,9 @@ def schema(
 
 
 def doctor(
-    engine: o.Texts = typer.Argument(None, help="Profiles or adapters. Default: all of them."),
-    probe: bool = option(
-        False, "Run a conversation of two turns: asks the model, costs.", "--probe"
-    ),
-    conformance: bool = option(
-        False, "Try what an engine must do, at a scripted model on this machine: costs nothing."
-    ),
+    engine: o.Texts = argument(None, "[ENGINE]...", "Profiles or adapters. Default: all."),
+    probe: bool = flag("--probe", "Run a conversation of two turns: asks the model, costs."),
+    conformance: bool = flag("--conformance", "Try what an engine must do, with a scripted model."),
     as_json: bool = o.JSON,
 ) -> int:
     """Show which CLIs are installed, which versions, how they would log in.
@@ -203,9 +190,7 @@ def _conformance(names: Sequence[str], as_json: bool) -> int:
     return ExitCode.PASSED if held else ExitCode.ERROR
 
 
-SESSION: Any = typer.Argument(
-    ..., help="An id, the beginning of one, or a file.", metavar="SESSION"
-)
+SESSION = argument(..., "SESSION", "An id, the beginning of one, or a file.")
 session = o.verbs("The agents' own sessions: which are here, and what was said in them.")
 
 
@@ -260,9 +245,7 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
 def session_to_case(
     session: str = SESSION,
     out: Path | None = option(None, "The case's file. Default: stdout.", parser=o.parse_local),
-    with_fixture: bool = option(
-        False, "Copy the session's workspace beside the case.", "--with-fixture"
-    ),
+    with_fixture: bool = flag("--with-fixture", "Copy the session's workspace beside the case."),
     force: bool = o.FORCE,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
