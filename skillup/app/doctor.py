@@ -27,8 +27,8 @@ from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
-from skillup.reports.terminal.layout import Part, make_console, print_table
-from skillup.reports.text import one_line, plain
+from skillup.reports.terminal.layout import Part, make_console, print_table, print_whole
+from skillup.reports.text import one_line
 from skillup.sandbox.opening import PROBES
 from skillup.schema.profile import Profile, Reply, Script
 from skillup.schema.record import TurnError
@@ -154,8 +154,6 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
 
 def print_findings(findings: Sequence[DoctorFinding]) -> None:
     """A line for each engine, and what to do about those that do not work."""
-    from rich.text import Text
-
     rows: list[Sequence[Part]] = [
         [
             (found.verdict, _STYLE[found.verdict]),
@@ -176,4 +174,4 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
         if finding.probe not in (None, "ok"):
             lines.append((f"probe: {finding.probe}", ""))
         for text, style in [*lines, *((note, "dim") for note in finding.notes)]:
-            console.print(Text(plain(f"{finding.name}: {text}"), style=style), soft_wrap=True)
+            print_whole(console, f"{finding.name}: {text}", style)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 
@@ -75,9 +73,6 @@ class Forecast:
     runs: int  # How many past ones it is from
     cost_usd: Expected | None  # Of the agents; None: not known
     duration_ms: Expected | None
-
-    def as_json(self) -> str:
-        return json.dumps({"dry_run": True, **asdict(self)}, indent=2) + "\n"
 
     def as_text(self) -> str:
         cost, time = self.cost_usd, self.duration_ms

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from skillup.errors import Problem
 from skillup.redaction.secrets import ESCAPES
@@ -27,6 +29,11 @@ def plain(text: str) -> str:
 def say(*lines: str) -> None:
     """To people, on stderr. Names of files and of cases may be in it, with anything in those."""
     sys.stderr.writelines(plain(line) + "\n" for line in lines)
+
+
+def print_json(data: Any) -> None:
+    """To programs, on stdout."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
 
 def one_line(text: str, width: int = 100) -> str:

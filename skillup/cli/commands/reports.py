@@ -13,7 +13,7 @@ from skillup.cli import options as o
 from skillup.cli.options import argument, flag, option
 from skillup.errors import UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, plain, say, shown_path
+from skillup.reports.text import count, say, shown_path
 
 _AGAINST = "An earlier run to stand beside it in report.html; or `previous`."
 _MERGED = "The merged run's directory, or a URL."
@@ -37,7 +37,7 @@ def show(
     """
     from skillup.app.runs import run_path, shown_trials
     from skillup.reports.terminal.conversation import TrialPrinter
-    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.terminal.layout import make_console, print_whole
     from skillup.store.files import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
@@ -56,23 +56,19 @@ def show(
         data = {"run_id": run_id, "trials": rows}
         sys.stdout.write(to_json(data, no_mask, indent=None).decode())
         return 0
-    console = make_console(sys.stdout)
-
-    def tell(text: str, style: str | None = None) -> None:
-        console.print(plain(text), style=style, markup=False, soft_wrap=True)
-
-    number = -1
-    for number, found in enumerate(trials):
-        if number:
+    console, empty = make_console(sys.stdout), True
+    for found in trials:
+        if not empty:
             console.print()
+        empty = False
         if isinstance(found, str):
-            tell(found, "yellow")
+            print_whole(console, found, "yellow")
         else:
             TrialPrinter(found, console, full=full).print()
-    if number < 0:
+    if empty:
         none = f"none of the {count(ended, 'trial')} that ended failed or met an error"
-        tell(f"{run_id}: {none if ended else 'no trial has ended'}")
-        tell(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
+        print_whole(console, f"{run_id}: {none}")
+        print_whole(console, f"to see all: skillup show {quote(run)} {quote(case or '*')}")
     return 0
 
 

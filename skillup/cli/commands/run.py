@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
 from shlex import quote
@@ -16,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import flag, option
 from skillup.errors import ExitCode, UsageError
-from skillup.reports.text import count, plain, shown_path
+from skillup.reports.text import count, print_json, shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +102,10 @@ def _forecast(given: Mapping[str, Any]) -> int:
     plan, parallel = plan_of(request)
     past = past_runs(plan.jobs[0].suite.root, request.base, given["index"])
     found = forecast(plan.jobs, past, request.parallel or parallel)
-    sys.stdout.write(found.as_json() if given["as_json"] else found.as_text())
+    if given["as_json"]:
+        print_json({"dry_run": True, **asdict(found)})
+    else:
+        sys.stdout.write(found.as_text())
     return ExitCode.PASSED
 
 
@@ -158,8 +161,10 @@ def _console() -> Console:
     return make_console()
 
 
-def _say(text: str, style: str | None = None) -> None:
-    _console().print(plain(text), style=style, soft_wrap=True, markup=False)
+def _say(text: str, style: str = "") -> None:
+    from skillup.reports.terminal.layout import print_whole
+
+    print_whole(_console(), text, style)
 
 
 def _warn(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -17,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.options import argument, flag, option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, problem_line, say, shown_path
+from skillup.reports.text import count, print_json, problem_line, say, shown_path
 
 
 def validate(
@@ -35,8 +34,7 @@ def validate(
     if as_json:
         numbers = {f"{kind}s": number for kind, number in counts.items()}
         rows = [{**asdict(problem), "file": shown_path(problem.file)} for problem in problems]
-        data = {**numbers, "problems": rows}
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        print_json({**numbers, "problems": rows})
         return ExitCode.USAGE if errors else ExitCode.PASSED
     say(*map(problem_line, problems))
     # Of what is not valid there are no numbers, and 0 would be wrong.
@@ -70,8 +68,7 @@ def list_cases(
     suites = sampled(loaded.suites, Sampling(item, sample_size, seed))
     chosen = [(suite, [c for c in suite.cases if selection.takes_loaded(c)]) for suite in suites]
     if as_json:
-        data = [case_as_dict(suite, item) for suite, cases in chosen for item in cases]
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        print_json([case_as_dict(suite, item) for suite, cases in chosen for item in cases])
     else:
         print_listing(chosen)
     return 0
@@ -145,9 +142,7 @@ def schema(
     if out is not None:
         write_schemas(out, names)
         return 0
-    schemas = {name: json_schema(name) for name in names}
-    data = schemas[which.value] if which else schemas
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    print_json(json_schema(which.value) if which else {name: json_schema(name) for name in names})
     return 0
 
 
@@ -167,8 +162,7 @@ def doctor(
 
     findings = examine(engine, probe=probe)
     if as_json:
-        data = [finding.as_dict() for finding in findings]
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        print_json([finding.as_dict() for finding in findings])
     else:
         print_findings(findings)
     works = [finding.works for finding in findings]
@@ -182,8 +176,7 @@ def _conformance(names: Sequence[str], as_json: bool) -> int:
         raise UsageError("--conformance needs a profile", hint="skillup doctor --conformance NAME")
     found = conformance(names, say)
     if as_json:
-        data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        print_json({name: [asdict(row) for row in rows] for name, rows in found.items()})
     else:
         print_conformance(found)
     held = all(row.verdict != "no" for rows in found.values() for row in rows)
@@ -211,8 +204,7 @@ def list_sessions(
     files = index.session_files(chosen)
     found = index.newest_heads(files, project, limit)
     if as_json:
-        data = [index.session_as_dict(file, head) for file, head in found]
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        print_json([index.session_as_dict(file, head) for file, head in found])
     elif found:
         index.print_sessions(found, more=len(found) == limit < len(files))
     else:

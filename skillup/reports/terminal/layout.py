@@ -84,6 +84,11 @@ def print_line(console: Console, *parts: Part, style: str = "") -> None:
         console.print(text, soft_wrap=not console.is_terminal)
 
 
+def print_whole(console: Console, text: str, style: str = "") -> None:
+    """A line that is not folded: it may be copied."""
+    console.print(plain(text), style=style, markup=False, soft_wrap=True)
+
+
 def print_sheet(console: Console, sheet: Sheet) -> None:
     console.print()
     if sheet.title:

@@ -20,7 +20,7 @@ from skillup.reports.result import (
     is_bad,
     stop_lines,
 )
-from skillup.reports.terminal.layout import print_line, print_sheet
+from skillup.reports.terminal.layout import print_line, print_sheet, print_whole
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
@@ -128,20 +128,15 @@ def print_result(
 def print_ending(result: RunResult, go_on: str, console: Console) -> None:
     """What was not run, why, and the command `go_on` that runs it, whatever else is printed."""
     for line in stop_lines(result, go_on):
-        _print(console, line, "yellow")
+        print_whole(console, line, "yellow")
 
 
 def print_look(written: Sequence[str], run: str, console: Console) -> None:
     """The reports that were `written`; on a terminal, else, the verbs that show `run`."""
     for path in written:
-        _print(console, f"report: {path}", "dim")
+        print_whole(console, f"report: {path}", "dim")
     if console.file.isatty() and not any(path.endswith(FORMATS[HTML]) for path in written):
-        _print(console, f"look: skillup show {run} · skillup view {run}", "dim")
-
-
-def _print(console: Console, text: str, style: str) -> None:
-    """A line that is not folded: it may be copied."""
-    console.print(plain(text), style=style, markup=False, soft_wrap=True)
+        print_whole(console, f"look: skillup show {run} · skillup view {run}", "dim")
 
 
 def _why(row: Row) -> str:
