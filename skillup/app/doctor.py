@@ -13,13 +13,7 @@ from typing import Any, Literal
 import anyio
 
 from skillup.adapters import ADAPTERS
-from skillup.engines.base import (
-    Availability,
-    HistorySeeder,
-    NoStreams,
-    SessionResumer,
-    TurnRequest,
-)
+from skillup.engines.base import Availability, HistorySeeder, NoStreams, SessionResumer, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.frozen import frozen

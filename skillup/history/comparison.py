@@ -63,10 +63,7 @@ class Comparison:
     """
 
     def __init__(
-        self,
-        reference: Reference,
-        b: RunOutcomes,
-        confidence: float = CONFIDENCE,
+        self, reference: Reference, b: RunOutcomes, confidence: float = CONFIDENCE
     ) -> None:
         self.reference, self.nights, self.b = reference, reference.nights, b
         self.confidence, pinned, accepted = confidence, reference.pinned, reference.accepted

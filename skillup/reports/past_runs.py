@@ -20,14 +20,7 @@ from skillup.history.counts import Measured
 from skillup.history.gates import GateResult, compared
 from skillup.history.index import index_url
 from skillup.history.regressions import Statement
-from skillup.history.runs import (
-    CaseTally,
-    RunOutcomes,
-    State,
-    read_run,
-    together,
-    workspace_of,
-)
+from skillup.history.runs import CaseTally, RunOutcomes, State, read_run, together, workspace_of
 from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, Sheet, interval, known, percent
 from skillup.reports.terminal.layout import print_line, print_sheet, print_table
@@ -153,11 +146,7 @@ def _cost(comparison: Comparison) -> str:
 
 def _missing(comparison: Comparison) -> Iterator[str]:
     total = CaseTally(comparison.b.trials)
-    lost = {
-        "met an error": total.errors,
-        "not run": total.not_started,
-        "skipped": total.skipped,
-    }
+    lost = {"met an error": total.errors, "not run": total.not_started, "skipped": total.skipped}
     yield from (f"{count(number, 'trial')} {what}" for what, number in lost.items() if number)
     if not any(lost.values()):
         yield "all of it was run"

@@ -14,14 +14,7 @@ from rich.text import Text
 
 from skillup import __version__
 from skillup.judges.labels import Score, shares_of
-from skillup.judges.rejudge import (
-    GradeChange,
-    JudgeColumn,
-    Pairs,
-    is_read,
-    kappa_of,
-    says_of,
-)
+from skillup.judges.rejudge import GradeChange, JudgeColumn, Pairs, is_read, kappa_of, says_of
 from skillup.reports.result import (
     STYLE,
     Row,

@@ -21,14 +21,7 @@ from skillup.reports.text import (
     tokens,
     total,
 )
-from skillup.schema.grade import (
-    Analysis,
-    CaseReliability,
-    Difference,
-    Rate,
-    Triggering,
-    Uplift,
-)
+from skillup.schema.grade import Analysis, CaseReliability, Difference, Rate, Triggering, Uplift
 from skillup.schema.line import TrialLine
 
 T = TypeVar("T")

@@ -142,12 +142,7 @@ MANY: Cases = {f"case-{number}": "p" * 5 for number in range(12)}
         ),
         ([], {"x": "p" * 9 + "f"}, {"min_pass_rate": 0.9}, {}),
         # A gate that is not met never says that its limit was reached.
-        (
-            [],
-            {"x": "p" * 2999 + "f"},
-            {"min_pass_rate": 1.0},
-            {"min_pass_rate": "99.97% passed"},
-        ),
+        ([], {"x": "p" * 2999 + "f"}, {"min_pass_rate": 1.0}, {"min_pass_rate": "99.97% passed"}),
         (
             [],
             {"x": "p" * 8999 + "f" * 1001},

@@ -11,13 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
-from skillup.history.index import (
-    add_run,
-    all_runs,
-    find_run,
-    open_index,
-    rebuild,
-)
+from skillup.history.index import add_run, all_runs, find_run, open_index, rebuild
 from skillup.history.runs import About
 from skillup.store import RunDirectory
 from tests.support.outcomes import a_key, a_run

@@ -13,14 +13,7 @@ import pytest
 from skillup.errors import UsageError
 from skillup.history.comparison import Comparison
 from skillup.history.index import add_run
-from skillup.history.reference import (
-    LABEL,
-    Reference,
-    accept,
-    is_comparable,
-    pin,
-    reference_for,
-)
+from skillup.history.reference import LABEL, Reference, accept, is_comparable, pin, reference_for
 from skillup.history.runs import About, CaseKey, RunOutcomes
 from tests.support.outcomes import a_key, a_run
 

@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.history.runs import (
-    CaseKey,
-    RunOutcomes,
-    planned_key,
-    read_run,
-    selection_key,
-)
+from skillup.history.runs import CaseKey, RunOutcomes, planned_key, read_run, selection_key
 from skillup.history.trends import CaseHistory, SeriesFilter, SuiteHistory, histories
 from skillup.schema.grade import Grade, RunResult
 from skillup.stats import interval_over_cases

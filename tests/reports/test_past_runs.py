@@ -100,11 +100,7 @@ PASSES = Measured(58 / 60, 60, 58), Measured(1 / 3, 3, 1)
 @pytest.mark.parametrize(
     ("one", "alone", "beside"),
     [
-        (
-            a_statement("fewer_passes", *PASSES),
-            "regressed: 58/60 → 1/3 (p 0.0004)",
-            "p 0.0004",
-        ),
+        (a_statement("fewer_passes", *PASSES), "regressed: 58/60 → 1/3 (p 0.0004)", "p 0.0004"),
         (
             a_statement("fewer_passes", *PASSES, significant=False, p=0.3),
             "fewer passes, not significant: 58/60 → 1/3 (p 0.3)",

@@ -111,9 +111,7 @@ def rows_of(stderr: str) -> list[str]:
     return [" ".join(row.split()[1:3]) for row in rows if row[:4] in ("PASS", "FAIL")]
 
 
-def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(
-    project: Project,
-) -> None:
+def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(project: Project) -> None:
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": FAILS})
 
     usual = project.run("run", ".", "--trials", "2", "-j", "1", "--report", "markdown")

@@ -144,12 +144,7 @@ class EvidenceStep:
 
 
 def _steps(
-    job: str,
-    record: Record,
-    case: Case | None,
-    limits: PageLimits,
-    raw: RawFiles,
-    attempt: int = 0,
+    job: str, record: Record, case: Case | None, limits: PageLimits, raw: RawFiles, attempt: int = 0
 ) -> list[list[EvidenceStep]]:
     """Of each turn itself and its follow-ups, without checks so far."""
     planned = case.input.all_turns() if case is not None else []

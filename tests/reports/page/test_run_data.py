@@ -13,15 +13,7 @@ from skillup.reports.html.detail import ORDINARY
 from skillup.reports.html.run_data import RunData, graded_row, mark_flaky, planned_rows
 from skillup.reports.html.run_files import Fork, progress_of
 from skillup.reports.result import build_result
-from skillup.schema.grade import (
-    Analysis,
-    AtK,
-    CaseReliability,
-    CheckResult,
-    Decision,
-    Grade,
-    Rate,
-)
+from skillup.schema.grade import Analysis, AtK, CaseReliability, CheckResult, Decision, Grade, Rate
 from skillup.store import RunDirectory
 from skillup.store.files import pack
 from tests.reports.page.viewer_types import check_index

@@ -80,12 +80,7 @@ def test_a_past_keeps_its_order_and_its_calls() -> None:
 @pytest.mark.parametrize(
     ("template", "content", "values", "parts"),
     [
-        (
-            "a <<x>>{{y}} b",
-            "a 1{{y}} b",
-            {"x": "1"},
-            [("a ", None), ("1", "x"), ("{{y}} b", None)],
-        ),
+        ("a <<x>>{{y}} b", "a 1{{y}} b", {"x": "1"}, [("a ", None), ("1", "x"), ("{{y}} b", None)]),
         ("<<x>><<x>>", "11", {"x": "1"}, [("1", "x"), ("1", "x")]),
         ("\\<<x>> <<x>>", "<<x>> 1", {"x": "1"}, [("<<x>> ", None), ("1", "x")]),
         (None, "a", {}, [("a", None)]),

@@ -9,15 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Container
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    NotRequired,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
