@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import starmap
+from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -111,6 +112,14 @@ def _tokens_of(trial: TrialLine) -> int | None:
     return None if sent is None or answered is None else sent + answered
 
 
+_TAKEN: dict[str, Callable[[TrialLine], float | None]] = {
+    "turns": attrgetter("turns"),
+    "tokens": _tokens_of,
+    "cost_usd": attrgetter("cost_usd"),
+    "duration_ms": attrgetter("duration_ms"),
+}
+
+
 def _overall(trials: Iterable[TrialLine]) -> Overall | None:
     """The run's pass rate, with the skill. A case on several engines is one."""
     cases: dict[tuple[str, str], list[bool]] = {}
@@ -134,13 +143,8 @@ def _engine_columns(trials: Iterable[TrialLine]) -> list[EngineColumn]:
     columns = []
     for (suite, engine), own in groups.items():
         verdicts = _judged(own)
-        means = {
-            "score": mean_known(trial.score for trial in verdicts),
-            "turns": mean_known(trial.turns for trial in verdicts),
-            "tokens": mean_known(map(_tokens_of, verdicts)),
-            "cost_usd": mean_known(trial.cost_usd for trial in verdicts),
-            "duration_ms": mean_known(trial.duration_ms for trial in verdicts),
-        }
+        means = {name: mean_known(map(of, verdicts)) for name, of in _TAKEN.items()}
+        means["score"] = mean_known(trial.score for trial in verdicts)
         rate = _rate_of(sum(trial.status == "PASS" for trial in verdicts), len(verdicts))
         error = sum(trial.status == "ERROR" for trial in own)
         columns.append(EngineColumn(suite=suite, engine=engine, rate=rate, error=error, **means))
@@ -242,10 +246,7 @@ def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]
         p=stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
-        turns=_quantity(ran, lambda trial: trial.turns),
-        tokens=_quantity(ran, _tokens_of),
-        cost_usd=_quantity(ran, lambda trial: trial.cost_usd),
-        duration_ms=_quantity(ran, lambda trial: trial.duration_ms),
+        **{name: _quantity(ran, of) for name, of in _TAKEN.items()},
     )
 
 

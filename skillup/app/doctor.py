@@ -7,6 +7,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,16 +57,10 @@ class DoctorFinding:
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        names = ("found", "command", "version", "login")
         problem = self.available.problem
-        return {
-            "name": self.name,
-            "adapter": self.adapter,
-            **{name: getattr(self.available, name) for name in names},
-            "problem": problem.model_dump() if problem else None,
-            "notes": self.notes,
-            "probe": self.probe,
-        }
+        own = {"problem": problem and problem.model_dump(), "notes": self.notes}
+        about = {"name": self.name, "adapter": self.adapter, **asdict(self.available)}
+        return {**about, **own, "probe": self.probe}
 
 
 def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:

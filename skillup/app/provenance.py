@@ -65,12 +65,7 @@ async def checkout(
     remote = ""
     if root:
         status = (await git("status", "--porcelain=v2", "--branch", "-uno")).splitlines()
-        remotes = dict(
-            line.split(" ", 1)
-            for line in (await git("config", "--get-regexp", r"^remote\..*\.url$")).splitlines()
-            if " " in line
-        )
-        remote = remotes.get("remote.origin.url") or next(iter(remotes.values()), "")
+        remote = await git("config", "--get", "remote.origin.url")
     about = dict(line[2:].split(" ", 1) for line in status if line.startswith("# branch."))
     commit, branch = about.get("branch.oid", ""), about.get("branch.head", "")
     if branch in ("", "(detached)"):

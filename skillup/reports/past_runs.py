@@ -47,27 +47,26 @@ def beside_its_nights(
     return None
 
 
+def _verb(change: Change) -> str:
+    return "changed" if change.before and change.after else "added" if change.after else "removed"
+
+
 def change_lines(found: Iterable[Change]) -> Iterator[str]:
     """``The model of claude_code changed from a to b``, ``skill logs changed (SKILL.md)``, …"""
     for kind, group in groupby(found, key=lambda change: change.kind):
         several = list(group)
         if kind == "case":
-            for verb, own in (
-                ("edited", [one for one in several if one.before and one.after]),
-                ("added", [one for one in several if not one.before]),
-                ("removed", [one for one in several if not one.after]),
-            ):
-                names = listed_ids([one.name for one in own], _MAX_NAMED)
-                yield from [f"{count(len(own), 'case')} {verb}: {names}"] if own else []
+            for verb, own in groupby(sorted(several, key=_verb), _verb):
+                names = [one.name for one in own]
+                yield f"{count(len(names), 'case')} {verb}: {listed_ids(names, _MAX_NAMED)}"
             continue
         for change in several:
             name, before, after = map(one_line, (change.name, change.before, change.after))
             if kind == "model":
                 yield f"The model of {name} changed from {before} to {after}"
             elif kind in ("skill", "profile"):
-                verb = "changed" if before and after else "added" if after else "removed"
                 files = f" ({listed_ids(change.files, _MAX_NAMED)})" if change.files else ""
-                yield f"{kind} {name} {verb}{files}"
+                yield f"{kind} {name} {_verb(change)}{files}"
             else:
                 yield f"{kind} {name}".strip() + f": {before} → {after}"
 

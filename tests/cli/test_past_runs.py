@@ -178,8 +178,8 @@ def test_the_last_run_is_compared_with_the_nights_before(project: Project) -> No
     assert [run["run_id"] for run in outcome.data["reference"]] == [a["run_id"]]
     assert outcome.data["run"]["run_id"] == b["run_id"]
     text = compare(project)
-    edited, added, _, summary = text.stdout.splitlines()[2:6]
-    assert edited == "  3 cases edited: demo/broke, demo/mended, demo/worse"
+    added, edited, _, summary = text.stdout.splitlines()[2:6]
+    assert edited == "  3 cases changed: demo/broke, demo/mended, demo/worse"
     assert added == "  1 case added: demo/new"
     assert summary.startswith("1 case regressed (broke); ")
     assert "; 12 trials met an error." in summary
@@ -301,7 +301,7 @@ def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) ->
     )
     assert of_page == of_verb == {"a": "regressed", "b": "same"}
     assert told["summary"] == f"{sides['summary'][0]}."
-    assert sides["changed"] == ["1 case edited: demo/a"]
+    assert sides["changed"] == ["1 case changed: demo/a"]
     project.run("report", "last", "--report", "html")
     alone = page_of(project.root / ".skillup/runs" / last["run_id"] / "report.html").index
     failed = ["✗ max_new_failures (demo): 1 regressed"]

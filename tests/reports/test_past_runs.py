@@ -145,7 +145,7 @@ def test_what_changed_stands_above_all_and_the_model_first() -> None:
     lines = [
         "The model of claude changed from sonnet-1 to sonnet-2",
         "skill logs changed (SKILL.md)",
-        "2 cases edited: demo/x, demo/y",
+        "2 cases changed: demo/x, demo/y",
     ]
     text = printed(found)
     assert text.splitlines()[1:5] == ["What changed", *(f"  {line}" for line in lines)]

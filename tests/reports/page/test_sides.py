@@ -122,5 +122,5 @@ def test_that_a_case_was_changed_is_said(tmp_path: Path, digest: str | None, cha
         change(run.path, "UPDATE run SET json = ? WHERE name = 'info'", about)
     sides = sides_of(RunData(a.path), RunData(b.path), shift=1)
     assert sides["rows"][0]["case_changed"] is changed
-    line = "1 case edited: suite/case"
+    line = "1 case changed: suite/case"
     assert sides["changed"] == [line if changed else "nothing that skillup records"]
