@@ -48,9 +48,7 @@ def markdown(result: RunResult, compared: Compared | None = None) -> str:
     lines = [*_compared(*compared), ""] if compared is not None else []
     lines += [f"# skillup: {headline}", "", escape(result.ran, 1000), ""]
     lines += [*_figures(view), *_tables(view)]
-    retried = view.retried()
-    if retried is not None:
-        lines += ["", f"⚠️ {escape(retried, 1000)}"]
+    lines += [f"\n- {escape(note, 1000)}" for note, _ in view.notes()]
     lines += [line for sheet in sheets_of(result.analysis, view.lines) for line in _sheet(sheet)]
     lines += _failed(view)
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]

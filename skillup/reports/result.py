@@ -211,9 +211,10 @@ class RunView:
             cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
             cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
             yield f"judges: {count(judging.calls, 'call')}{cached}{cost}", "dim"
-        retried = self.retried()
-        if retried is not None:
-            yield retried, "yellow"
+        again = [f"{self.label(t)} (attempt {t.attempt})" for t in self.lines if t.attempt > 1]
+        if again:
+            trials = f"{count(len(again), 'trial')} retried"
+            yield f"{trials}: {listed(again[:MAX_NAMED], len(again))}", "yellow"
         warnings = ((text, line) for line in self.lines for text in line.warnings)
         warned = grouped(warnings, lambda one: one[0])
         for (text, line), *more in warned[:MAX_NAMED]:
@@ -222,16 +223,6 @@ class RunView:
             yield text if every else f"{self.label(line)}{several}: {text}", "yellow"
         if len(warned) > MAX_NAMED:
             yield f"… and {count(len(warned) - MAX_NAMED, 'more warning')}", "yellow"
-
-    def retried(self) -> str | None:
-        """``1 trial retried: asks (attempt 2)``; None: there is none."""
-        again = [
-            f"{self.label(line)} (attempt {line.attempt})"
-            for line in self.lines
-            if line.attempt > 1
-        ]
-        trials = f"{count(len(again), 'trial')} retried"
-        return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
 
 
 def count_parts(summary: Summary | Counts, **more: int) -> list[tuple[str, str]]:
