@@ -21,16 +21,11 @@ from skillup.frozen import frozen
 T = TypeVar("T")
 
 
-def path_problem(path: str) -> str | None:
-    """Why a path that a user wrote may not be one below the workspace; None if it may."""
+def is_below(path: str) -> bool:
+    """Whether a path that somebody wrote names something below a workspace."""
     pure = PurePosixPath(path)
-    if "\0" in path:
-        return "it holds a NUL character"
-    if pure.is_absolute():
-        return "it is absolute; write it relative to the workspace"
-    if ".." in pure.parts:
-        return "it holds `..`; it must stay in the workspace"
-    return None if pure.parts else "it names no file"
+    inside = not pure.is_absolute() and ".." not in pure.parts
+    return inside and bool(pure.parts) and "\0" not in path
 
 
 def stays_inside(root: Path, link: str) -> bool:

@@ -26,9 +26,9 @@ from skillup.workspace.disk import (
     copy_entries,
     do_beside,
     ensure_directory,
+    is_below,
     list_tree,
     open_at_once,
-    path_problem,
     refuse_full_disk,
     shown,
     stays_inside,
@@ -84,7 +84,8 @@ async def prepare_workspace(
     def place_files() -> None:
         ensure_directory(root)
         if context.fixture is not None:
-            _copy_fixture((suite_root / context.fixture).resolve(), root)
+            source = (suite_root / context.fixture).resolve()
+            copy_entries(list(_checked(list_tree(source), source)), source, root)
         _write_inline_files(root, context.files, None if context.literal else variables)
 
     def install() -> list[InstalledSkill]:
@@ -123,15 +124,10 @@ async def prepare_workspace(
     return PreparedWorkspace(root, tuple(installed), not filled)
 
 
-def _copy_fixture(source: Path, destination: Path) -> None:
-    """Refuses links that lead out, as the agent would work on the original, and FIFOs and such."""
-    if not source.is_dir():
-        raise PreparationError(f"`context.fixture`: there is no directory {source}")
-    copy_entries(list(_checked(list_tree(source), source)), source, destination)
-
-
 def _checked(entries: Iterable[Entry], root: Path) -> Iterator[Entry]:
-    """Raises PreparationError for what cannot be copied, and for a link that leads out."""
+    """Raises PreparationError for a link that leads out, as the agent would work on the original,
+    and for what cannot be copied.
+    """
     for entry in entries:
         place = f"{root}/{shown(entry.path)}"
         if entry.kind == "special":
@@ -149,9 +145,8 @@ def _write_inline_files(
 ) -> None:
     """Over what a fixture may have put there; without `variables` the texts are no templates."""
     for path, content in files.items():
-        problem = path_problem(path)
-        if problem is not None:
-            raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
+        if not is_below(path):
+            raise PreparationError(f"`context.files`: {path!r} is no path in the workspace")
         target = workspace / path
         try:
             text = content if variables is None else render(content, variables)
@@ -163,33 +158,21 @@ def _write_inline_files(
         except UnresolvedNameError as error:
             message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
             raise PreparationError(message, kind="template") from None
-        except OSError as error:
-            refuse_full_disk(error, workspace)
-            reason = error.strerror or str(error)
-            raise PreparationError(
-                f"`context.files` cannot write {path!r}: {reason}; "
-                "is there a directory, a file or a link of the fixture in its way?"
-            ) from error
 
 
 async def _run_setup_command(request: ProcessRequest, where: str) -> None:
     """Raises PreparationError, with the end of its output, unless it exits with 0 in time."""
     last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
     outcome = await run_process(request, lambda line: last_lines.append(line[:_LINE_BYTES]))
-    if outcome.start_error is not None:
-        message = f"{where} could not be started; is there a shell on PATH?"
-        raise PreparationError(message, evidence=outcome.start_error)
     if outcome.exit_code == 0 and outcome.ended_by == "exit":
         return
     how = f"ended with exit code {outcome.exit_code}"
     if outcome.ended_by == "timeout":
         how = f"did not end within {request.timeout_seconds:g} s"
-    elif outcome.ended_by == "output_limit":
-        how = "wrote too much output"
-    elif outcome.signal is not None:
-        how = f"was ended by signal {outcome.signal}"
+    elif outcome.exit_code is None:  # by a signal, for too much output, or it was never started
+        how = "was broken off"
     output = b"\n".join(last_lines).decode(errors="replace")
-    output = f"{output}\n{outcome.stderr_tail}".strip()
+    output = f"{output}\n{outcome.stderr_tail}\n{outcome.start_error or ''}".strip()
     own = f"{_beginning(output.splitlines()[-1])}; " if output else ""
     raise PreparationError(f"{own}{where} {how}", evidence=output)
 
@@ -284,12 +267,7 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
         if is_new or not await git.run("diff", "--cached", "--quiet"):
             commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
             await git.run(*commit, failure="git could not commit the workspace's files")
-    elif (context.checkout or context.remotes) and is_new:
-        raise PreparationError(
-            "`context.git` wants a branch or a remote, but the workspace is no repository; "
-            "set `init: true`"
-        )
-    if context.checkout is not None and not is_new:
+    if context.checkout is not None and not (is_new and context.init):
         revision = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
         known = await git.run(*revision)
         command = ["checkout", "-q", branch, "--"] if known else ["checkout", "-q", "-b", branch]
@@ -300,8 +278,6 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
         verb = "set-url" if known else "add"
         await git.run("remote", verb, "--", remote.name, remote.url, failure=failure)
     if patch is not None:
-        if not patch.is_file():
-            raise PreparationError(f"`context.git.apply_diff`: there is no file {patch}")
         failure = f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
         failure += "make it anew against the fixture and the files of this case"
         # Its file is not there for the agent's programs.
@@ -365,8 +341,8 @@ def install_skill(
     directories = tuple(dict.fromkeys(places))
     for directory in directories:
         refused = f"the skill {name} cannot be installed to {directory!r}: "
-        if (problem := path_problem(directory)) is not None:
-            raise PreparationError(refused + problem)
+        if not is_below(directory):
+            raise PreparationError(f"{refused}it is no path in the workspace")
         place = workspace / directory
         if os.path.lexists(place):
             raise PreparationError(
@@ -430,11 +406,8 @@ def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[SkillFile]:
             yield path, source, entry.status
         elif entry.kind == "link":
             real = Path(os.path.realpath(source))
-            if not real.exists():
-                raise PreparationError(f"the link {source} leads nowhere; exclude it")
             if never(real.relative_to(root).as_posix()):
                 continue
             if not real.is_file():
-                why = "leads to a directory; copy that, or exclude the link"
-                raise PreparationError(f"the link {source} {why}")
+                raise PreparationError(f"the link {source} leads to no file; exclude it")
             yield path, real, real.stat()
