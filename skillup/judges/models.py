@@ -30,7 +30,7 @@ from skillup.judges.question import (
     parse_model,
 )
 from skillup.load.model import judge_settings, read_by_model
-from skillup.load.yaml_reader import problems_from, read_yaml
+from skillup.load.yaml_reader import read_model
 from skillup.ratelimit import RateLimiter
 from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case
@@ -330,14 +330,9 @@ def script_of(file: Path) -> JudgeScript:
 @lru_cache(maxsize=64)
 def _read(file: Path, _stamp: tuple[int, int]) -> JudgeScript:
     try:
-        document = read_yaml(file)
+        return read_model(file, JudgeScript)
     except InvalidFilesError as error:
         raise CannotAskError(str(error.problems[0])) from None
-    try:
-        return JudgeScript.model_validate(document.data)
-    except ValidationError as error:
-        problems = problems_from(error, document, JudgeScript)
-        raise CannotAskError(str(problems[0])) from None
 
 
 def answer_to(question: ModelQuestion, file: Path) -> BaseModel:

@@ -22,7 +22,6 @@ from skillup.load import semantics
 from skillup.load.model import LoadedCase, paths_of
 from skillup.load.yaml_reader import (
     Document,
-    Loc,
     no_constant,
     read_text,
     read_yaml,
@@ -101,17 +100,17 @@ class Items:
 
 
 def dataset_cases(
-    suite: Suite, document: Document, root: Path, variables: frozenset[str], problems: list[Problem]
+    suite: Suite, root: Path, variables: frozenset[str], problems: list[Problem]
 ) -> Iterator[LoadedCase]:
     """The cases of all the suite's datasets, in order; what is wrong goes into `problems`.
 
     Of items of one form the first is validated as a case: the others can differ in texts alone.
     """
-    for number, dataset in enumerate(suite.cases.datasets):
+    for dataset in suite.cases.datasets:
         path, total = root / dataset.path, 0
         forms: dict[Hashable, _Form] = {}
         try:
-            template = _template(dataset, document, root, ("cases", "datasets", number))
+            template = _template(dataset, root)
             items, shared = Items(template), Document(path, "", template.data)
             for text, item in _read_items(path, problems):
                 total, name = total + 1, _form_of(item)
@@ -162,11 +161,7 @@ def _form_of(item: DatasetItem) -> Hashable:
     return *(one is None for one in given), not item.history, *item.values, None, *item.tags
 
 
-def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Document:
-    for key, name in (("path", dataset.path), ("case", dataset.case)):
-        if name is not None and not (root / name).is_file():
-            message = f"no such file: {name} (paths start from {root.name}/)"
-            raise InvalidFilesError([document.problem((*loc, key), message)])
+def _template(dataset: Dataset, root: Path) -> Document:
     if dataset.case is None:
         return Document(root / dataset.path, "", {})
     template = read_yaml(root / dataset.case)
@@ -236,28 +231,23 @@ class NotAnItemError(Exception):
 
 def _read_items(path: Path, problems: list[Problem]) -> Iterator[tuple[str, DatasetItem]]:
     """The items in the file and their JSON, but archived ones. Raises InvalidFilesError."""
-    wrong = list[Problem]()
-    unused: list[tuple[Path, int, int, str]] = []
-    count = 0
+    wrong, unused, count = list[Problem](), list[Problem](), 0
     for number, (line, text, value) in enumerate(_json_values(read_text(path), path), start=1):
         if isinstance(value, dict) and str(value.get("status", "")).upper() == "ARCHIVED":
             continue
-        place = (path, line, 1, f"item {number}")
         try:
             item = read_item(value, line, f"{path.stem}-{count + 1}")
         except NotAnItemError as error:
-            wrong.append(Problem(*place, *error.args))
+            wrong.append(Problem(path, line, 1, f"item {number}", *error.args))
             continue
         count += 1
         given = value.get("expected_output", value.get("expectedOutput"))
         if item.expected is None and given not in (None, "", {}, []):
-            unused.append(place)
+            what = "no text is found in `expected_output`: it is no check"
+            fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
+            unused.append(Problem(path, line, 1, f"item {number}", what, fix, "warning"))
         yield text, item
-    if unused:
-        where = f"in {len(unused)} of {count} items"
-        what = f"no text is found in `expected_output`: it is no check ({where})"
-        fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
-        wrong.append(Problem(*unused[0], what, fix, "warning"))
+    wrong += unused[:1]
     if not count and not wrong:
         wrong.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
     problems += wrong

@@ -106,7 +106,6 @@ _KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
 _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
 _OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
 _OF_A_PROFILE = frozenset({b"engine", b"command"})
-_OF_A_JUDGE = frozenset({b"rules", b"criteria"})
 
 
 def is_case(path: Path) -> bool:
@@ -120,19 +119,12 @@ def _keys(path: Path) -> Iterator[bytes]:
         yield from (match[1] for line in stream if (match := _KEY.match(line)))
 
 
-def _is_judge(path: Path) -> bool:
-    """Whether it is a judge's script: it has its keys and, as far as one looks, no others."""
-    keys = _keys(path)
-    return next(keys, None) in _OF_A_JUDGE and _OF_A_JUDGE.issuperset(keys)
-
-
 def cases_beside(directory: Path) -> list[Path]:
-    """Every YAML file beside the suite and in `cases/` that is no suite, and no judge's script."""
+    """Every YAML file beside the suite and in `cases/` that is no suite."""
     files = [*sorted(directory.glob("*.y*ml")), *sorted((directory / "cases").glob("*.y*ml"))]
     files = [p for p in files if p.suffix in _YAML and not p.name.startswith(".") and p.is_file()]
     # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
-    files = [p for p in files if p.stem != "eval" and (not p.name.startswith("eval") or is_case(p))]
-    return [path for path in files if not _is_judge(path)]
+    return [p for p in files if p.stem != "eval" and (not p.name.startswith("eval") or is_case(p))]
 
 
 # What a suite may not do unless its user trusts it (`--trust`): it may come from anywhere, so its

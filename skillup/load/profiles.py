@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
-from skillup.load.yaml_reader import Document, Loc, problems_from, read_yaml
+from skillup.load.yaml_reader import Document, Loc, problems_from, read_model, read_yaml
 from skillup.schema.engine import CUSTOM_VALUES, AgentDescription
 from skillup.schema.profile import DESCRIBED, Profile
 
@@ -120,17 +120,6 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
     raise UsageError(f"there is no engine `{name}`{why}", hint=hint)
 
 
-def _described(path: Path) -> tuple[AgentDescription | None, list[Problem]]:
-    """The description of an agent in a file of its own."""
-    try:
-        document = read_yaml(path)
-        return AgentDescription.model_validate(document.data), []
-    except InvalidFilesError as error:
-        return None, list(error.problems)
-    except ValidationError as error:
-        return None, problems_from(error, document, AgentDescription)
-
-
 def check_profile(
     path: Path, environment: Mapping[str, str], *, lenient: bool = False
 ) -> tuple[Profile | None, list[Problem]]:
@@ -147,9 +136,10 @@ def check_profile(
     data = expand_all(document.data, environment, document, problems, lenient=lenient)
     described = data.get("engine")
     if isinstance(described, str) and Path(described).suffix in (".yaml", ".yml"):
-        about, more = _described(path.parent / described)
-        if about is None:
-            return None, [*problems, *more]
+        try:
+            about = read_model(path.parent / described, AgentDescription)
+        except InvalidFilesError as error:
+            return None, [*problems, *error.problems]
         data |= {"engine": DESCRIBED, "agent": about}
     try:
         profile = Profile.model_validate({**data, "name": data.get("name") or path.stem})

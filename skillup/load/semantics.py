@@ -159,8 +159,7 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
         of_spec = {k: s.turn for k, s in given if "turn" in getattr(s, "model_fields_set", ())}
         for place, turn in [(loc, own), *(((*loc, key), turn) for key, turn in of_spec.items())]:
             if isinstance(turn, int) and turn > turns > 0:
-                whose = "a case" if path.branch_of in (None, case.id) else f"`{case.id}`, a branch"
-                message = f"turn {turn} of {whose} with {turns}"
+                message = f"turn {turn} of a case with {turns}"
                 yield problem((*place, "turn"), message, f"turns count from 1 to {turns}")
             elif own_turn is not None and turn is not None and (turn == "last" or turn > own_turn):
                 message = f"a check of turn {own_turn} cannot look at turn `{turn}`"
@@ -205,11 +204,8 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
         yield problem(("user_simulator",), message, fix)
     own = case.expect or case.all_judges() or case.checks()
     if not own and not any(turn.checks() or turn.post_condition for turn in case.input.turns or ()):
-        where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
         fix = "add `assertions`; as it is, it fails for want of evidence"
-        if case.input.conversation is not None:
-            fix += "; or name a judge (`judge: {model: …}`): whether the objective was reached"
-        yield problem((), f"nothing is checked {where}", fix, "warning")
+        yield problem((), f"nothing is checked in `{case.id}`", fix, "warning")
     for place, message in unsupported_in(case):
         yield problem(place, message, severity="warning")
     user = suite.user_simulator

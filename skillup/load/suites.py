@@ -92,7 +92,7 @@ def _load_suite(
             cases += [LoadedCase(case, own)] if case is not None else []
     all_read = len(cases) == len(files) and not request.only
     if suite.cases.datasets and (not request.only or not templates.isdisjoint(request.only)):
-        cases.extend(dataset_cases(suite, document, root, variables, problems))
+        cases.extend(dataset_cases(suite, root, variables, problems))
 
     cases = [path for loaded in cases for path in paths_of(loaded)]
     problems.extend(semantics.id_problems(cases, all_read))
@@ -114,8 +114,7 @@ def _case_files(
         found += matches
         problems += outside
         if not matches and not outside:
-            what = "matches no file" if {*pattern} & {*"*?["} else "no such file"
-            message = f"{what}: {pattern} (paths start from {root.name}/)"
+            message = f"matches no file: {pattern} (paths start from {root.name}/)"
             problems.append(document.problem(loc, message))
     if suite.cases.files is None:
         found = discover.cases_beside(directory)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, NoReturn, get_args, get_origin
+from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -32,6 +32,7 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_REPEATED = 1_000_000  # Characters that aliases may repeat, in all
 
+M = TypeVar("M", bound=BaseModel)
 Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
 
@@ -140,6 +141,15 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_yaml(path: Path) -> Document:
     """The YAML file at `path`. Raises InvalidFilesError with the first that is wrong with it."""
     return parse_yaml(read_text(path), path)
+
+
+def read_model(path: Path, model: type[M]) -> M:
+    """What the YAML file at `path` says. Raises InvalidFilesError with all that is wrong."""
+    document = read_yaml(path)
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise InvalidFilesError(problems_from(error, document, model)) from None
 
 
 def parse_yaml(text: str, path: Path, *, lists: bool = False) -> Document:

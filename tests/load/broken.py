@@ -140,7 +140,7 @@ SUITES = [
     ("schema_version: v2\n", "1:17", "it must be 'v1alpha1'"),
     ("parallelism: 4\n", "1:1", "it belongs to `cases`"),
     ("cases: {defaults: {context: {setup: [x]}}}\n", "1:20", "known here: `timeout_seconds`"),
-    ("cases: {files: 3}\n", "1:16", "no such file"),
+    ("cases: {files: 3}\n", "1:16", "matches no file"),
     ("cases: {retry_policy: {retry_on: [time-out]}}\n", "1:35", "'timeout'"),
     ("cases: {defaults: {trials: 10001}}\n", "1:28", "must be less than or equal to 10000"),
     ("cases: {defaults: {expect: {must_contian: [x]}}}\n", "1:29", "did you mean `must_contain`?"),

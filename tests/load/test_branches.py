@@ -92,7 +92,7 @@ def test_a_number_that_is_too_high_is_reported_for_each_path(tmp_path: Path) -> 
     case = NESTED.strip().replace("{contains: all}", "{turn: 4, contains: all}")
     assert errors(load(tmp_path, case)) == [
         "20:21 assertions[0].turn: turn 4 of a case with 3",
-        "20:21 assertions[0].turn: turn 4 of `c/left`, a branch with 2",
+        "20:21 assertions[0].turn: turn 4 of a case with 2",
     ]
 
 

@@ -42,7 +42,6 @@ def test_without_a_list_every_yaml_beside_the_suite_and_in_cases_is_a_case(tmp_p
             ".hidden.yaml": "not: [a case",
             "eval-other.yaml": "name: other\n",
             "cases/evaluate.yaml": CASE,
-            "judge.yaml": "# says yes\nrules:\n  - answer: {relevant: true, reason: x}\n",
         },
     )
     assert told(loaded) == []
@@ -65,7 +64,7 @@ def test_what_the_list_names_must_be_there(tmp_path: Path) -> None:
     suite = "cases:\n  files: [b.yaml,\n a.yaml,\n 'x/*.yaml',\n 'a**.yaml']\n"
     loaded = load(tmp_path, {"s/eval.yaml": suite, "s/b.yaml": CASE}, "s")
     assert told(loaded) == [
-        "eval.yaml:3:2: cases.files[1]: no such file: a.yaml (paths start from s/)",
+        "eval.yaml:3:2: cases.files[1]: matches no file: a.yaml (paths start from s/)",
         "eval.yaml:4:2: cases.files[2]: matches no file: x/*.yaml (paths start from s/)",
         "eval.yaml:5:2: cases.files[3]: matches no file: a**.yaml (paths start from s/)",
     ]
