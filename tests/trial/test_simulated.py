@@ -261,7 +261,7 @@ def test_a_led_conversation_without_checks_is_judged_by_its_objective(
     assert (result["status"], result["error"]) == (status, None)
     names = [check["name"] for check in result["assertions"]]
     assert ("objective was reached" in names) == (status == "PASS" and not checks)
-    advised = "name a judge" in project.run("validate").stderr
+    advised = "nothing is checked" in project.run("validate").stderr
     assert advised == (not checks and "judge" not in suite)
 
 
