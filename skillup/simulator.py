@@ -40,7 +40,7 @@ from skillup.trial.request import THE_RUNS_END, SimulatedUser, SimulatorMessage,
 _TEMPERATURE = 1.0  # Trials of one case are to differ, as people do
 USER = "user"
 """The folder of a trial's user, in its scratch and beside its raw streams; and their stem."""
-NOBODY = (
+_NOBODY = (
     "the case needs a simulated user, and nobody plays it: "
     "set `user_simulator.model` (or `engine`) in eval.yaml"
 )
@@ -106,7 +106,7 @@ class SimulatorFactory:
         if suite is None or suite.engine is None:
             model = playing_model(suite, case)
             if model is None:
-                return NOBODY
+                return _NOBODY
             if (why := self.models.problem(model, root)) is not None:
                 return f"the simulated user: {why}"
             return model

@@ -134,7 +134,6 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     loaded = load_paths(
         [request.base / path for path in request.paths],
         variables=variables,
-        judged=bool(request.judge_model or request.judge_model_fallback),
     )
     warnings = list(loaded.warnings)
     if not loaded.errors:

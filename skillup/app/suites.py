@@ -22,17 +22,25 @@ from skillup.load.discover import (
     suite_root,
     workspace_root,
 )
-from skillup.load.model import Loaded, LoadedCase, LoadedSuite, judge_models
+from skillup.load.model import (
+    Loaded,
+    LoadedCase,
+    LoadedSuite,
+    judge_models,
+    model_for,
+    read_by_model,
+)
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import Loc
 from skillup.redaction.secrets import NO_SECRETS
 from skillup.reports.text import count, listed, one_line, say, shown_path
 from skillup.schema import SCHEMAS, json_schema
-from skillup.schema.suite import lead_of, playing_model
+from skillup.schema.suite import lead_of, needs_simulator
 from skillup.schema.templates import escape, render
 
 _FIX = "a run of the cases that need it would be an error"
+_NAME_ONE = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
 _SHOWN = 5
 _WISH = re.compile(
     r"\busers? (?:asks?|needs?|wants?)(?: you)?(?: for)? ([^.;:]{1,200})", re.IGNORECASE
@@ -45,8 +53,7 @@ def validate_paths(
     """How many suites, cases and profiles `paths` and their workspaces have; their problems."""
     folders = {path: (path if path.is_dir() else path.parent).resolve() for path in paths}
     others = [path for path in paths if folders[path].name != "engines"]
-    named = bool(os.environ.get(FALLBACK_VARIABLE))
-    loaded = load_paths(others, variables=variables, judged=named) if others else Loaded((), ())
+    loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     files: list[Path] = []
     for path in paths:
         if path in others:
@@ -76,14 +83,16 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
-    """Models and players that could not be asked: warnings; written-down judges are checked."""
-    given = suite.suite.user_simulator
+    """Models and players that are missing or could not be asked: warnings, but for written-down
+    judges, which are checked.
+    """
+    given, usual = suite.suite.user_simulator, os.environ.get(FALLBACK_VARIABLE)
     cases = {id(loaded.like): loaded for loaded in suite.cases}.values()
-    if given is None and not any(one.like.judge_model or judge_models(one.like) for one in cases):
+    likes = [loaded.like for loaded in cases]
+    if given is None and not any(needs_simulator(case) or read_by_model(case) for case in likes):
         return
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
-    from skillup.simulator import NOBODY
 
     secrets = NO_SECRETS.also_of(os.environ)
     models = Models(os.environ, secrets.mask)
@@ -91,9 +100,11 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     found: dict[Problem, None] = {}
     for loaded in cases:
         case = loaded.like
-        asked = judge_models(case)
-        own = case.judge_model.members() if case.judge_model is not None else []
-        for model in [*asked, *(one for one in own if one.model.startswith("scripted:"))]:
+        read = [loc for loc, check in read_by_model(case) if model_for(case, check) is None]
+        if read and not usual:
+            what = f"`{read[0][-1]}` is read by a model, and none is named"
+            found[loaded.document.problem(read[0], what, _NAME_ONE, "warning")] = None
+        for model in judge_models(case):
             if (why := models.problem(model, suite.root)) is None:
                 continue
             loc = _place(loaded.document.data, model.model)
@@ -101,12 +112,8 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
             loc = loc or _place(document.data, model.model) or ("judge", "model")
             how = ("", "error") if model.model.startswith("scripted:") else (_FIX, "warning")
             found[document.problem(loc, why, *how)] = None
-        # Where nobody is named, the case's own problems say so.
-        if given is not None or playing_model(given, case) is not None:
-            why = simulators.known_problem(case, given, suite.root)
-            if why not in (None, NOBODY):
-                loc = ("user_simulator",)
-                found[suite.document.problem(loc, str(why), _FIX, "warning")] = None
+        if (why := simulators.known_problem(case, given, suite.root)) is not None:
+            found[suite.document.problem(("user_simulator",), why, _FIX, "warning")] = None
     yield from sorted(found, key=lambda one: (one.file, one.line, one.severity))
 
 

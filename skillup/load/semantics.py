@@ -23,9 +23,7 @@ from skillup.load.model import (
     judge_models,
     judges_of,
     merge_defaults,
-    model_for,
     paths_of,
-    read_by_model,
 )
 from skillup.load.yaml_reader import Document, Loc, problems_from
 from skillup.schema import templates
@@ -33,7 +31,7 @@ from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
-from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
+from skillup.schema.suite import Suite, lead_of
 
 _ERROR = "a run of this suite would be an error"
 _MOST_FOLLOW_UPS = 5
@@ -67,19 +65,9 @@ def read_case(
         for loc, text, names in _texts(path.case, first, known):
             found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
         found += _in_checks(path, known)
-        found += _in_conversation(path, suite)
+        found += _in_conversation(path)
         found += _files_of_case(path, root)
     return case, list(dict.fromkeys(found))  # each once, on whichever paths
-
-
-def without_model(path: LoadedCase) -> Iterator[Problem]:
-    """A warning at the first check that a model reads, where none is named."""
-    read = read_by_model(path.case)
-    loc = next((loc for loc, check in read if model_for(path.case, check) is None), None)
-    if loc is not None:
-        message = f"`{loc[-1]}` is read by a model, and none is named"
-        fix = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
-        yield path.document.problem(loc, message, fix, "warning")
 
 
 def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:
@@ -191,7 +179,7 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
             yield problem(loc, what, f"the limit is {_MOST_FOLLOW_UPS}")
 
 
-def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
+def _in_conversation(path: LoadedCase) -> Iterator[Problem]:
     case, problem = path.case, path.document.problem
     for index, turn in enumerate(case.input.turns or ()):
         if turn.slash_command and not re.match(r"/\S", turn.content or ""):
@@ -208,11 +196,6 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
         yield problem((), f"nothing is checked in `{case.id}`", fix, "warning")
     for place, message in unsupported_in(case):
         yield problem(place, message, severity="warning")
-    user = suite.user_simulator
-    player = user.engine if user is not None and user.engine else playing_model(user, case)
-    if needs_simulator(case) and player is None:
-        fix = "set `user_simulator.model` (or `engine`) in eval.yaml; else a run is an error"
-        yield problem(("input",), "nobody plays the simulated user", fix, "warning")
 
 
 def unsupported_in(owner: Suite | Case) -> Iterator[tuple[Loc, str]]:

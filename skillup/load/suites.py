@@ -18,12 +18,9 @@ from skillup.load.yaml_reader import Document, problems_from, read_yaml
 from skillup.schema.suite import Suite
 
 
-def load_paths(
-    paths: Sequence[Path], *, variables: Iterable[str] = (), judged: bool = False
-) -> Loaded:
+def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loaded:
     """All suites that `paths` mean, and what is wrong; `variables`: names that `--var` defines.
 
-    `judged`: a model is given that reads for the cases that name none.
     Raises UsageError where a path means no suite at all.
     """
     problems: list[Problem] = []
@@ -32,9 +29,6 @@ def load_paths(
         suite = _load_suite(request, frozenset(variables), problems)
         if suite is None:
             continue
-        written = {id(case.like): case for case in suite.cases} if not judged else {}
-        unread = (problem for one in written.values() for problem in semantics.without_model(one))
-        problems += dict.fromkeys(unread)  # each once, on whichever branches
         other = suites.setdefault(suite.name, suite)
         if other is not suite:
             message = f"`{suite.name}` is the name of {other.path} already"

@@ -133,7 +133,7 @@ class Rejudging:
         given, run = self.request.judge_model, self.source.info.get("request") or {}
         ours = given or run.get("judge_model")
         usual = os.environ.get(FALLBACK_VARIABLE) or run.get("judge_model_fallback")
-        loaded = load_paths(self.request.cases, judged=bool(ours or usual))
+        loaded = load_paths(self.request.cases)
         say(*map(problem_line, loaded.warnings))
         if ours and not given:
             say(f"note: the judges are {ours}, as in the run; --judge-model names others")
