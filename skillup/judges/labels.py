@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from skillup.checks.context import CheckContext
 from skillup.checks.registry import describe
@@ -18,6 +17,7 @@ from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.judges.material import harmless
 from skillup.judges.rejudge import CASE, JudgedItem, JudgeVerdict, Said, Verdicts
+from skillup.load.yaml_reader import read_text, refuse
 from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 
@@ -88,17 +88,7 @@ def texts_of(job: str, grade: Grade) -> Texts:
 
 def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list[tuple[int, Row]]]:
     """The columns, and the rows with their lines. Raises InvalidFilesError."""
-
-    def refuse(line: int, what: str, fix: str = "") -> NoReturn:
-        raise InvalidFilesError([Problem(path, line, 1, "", what, fix)])
-
-    try:
-        data = path.read_bytes() if content is None else content
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        refuse(1, f"cannot be read: {error.strerror or error}")
-    except UnicodeDecodeError as error:
-        refuse(data.count(b"\n", 0, error.start) + 1, "this is not UTF-8", "save it as UTF-8")
+    text = read_text(path) if content is None else content.decode("utf-8-sig", "replace")
     rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
     found, line = list[tuple[int, Row]](), 1
     try:
@@ -106,15 +96,17 @@ def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list
         lacking = ", ".join(f"`{name}`" for name in ("job", "label") if name not in columns)
         if lacking:
             why = "; the separator is `;`" * (";" in "".join(columns))
-            refuse(1, f"the first line lacks {lacking}{why}", f"write: {','.join(COLUMNS[:4])}")
+            what = f"the first line lacks {lacking}{why}"
+            refuse(path, what, f"write: {','.join(COLUMNS[:4])}")
         line = rows.line_num + 1
         for row in rows:
             if any(row.pop(None, ())):  # Cells beyond the columns
-                refuse(line, "more cells than columns", "quote a text that has commas")
+                refuse(path, "more cells than columns", "quote a text that has commas", line)
             found.append((rows.line_num, {k: _unmarked(v or "") for k, v in row.items()}))
             line = rows.line_num + 1
     except csv.Error as error:
-        refuse(line, f"the row that begins here cannot be read: {error}", 'a `"` in a text is `""`')
+        what = f"the row that begins here cannot be read: {error}"
+        refuse(path, what, 'a `"` in a text is `""`', line)
     return columns, found
 
 

@@ -111,7 +111,7 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
     [
         (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
         (("--labels", "empty.csv"), "has no label yet"),
-        (("--labels", "cases"), "cannot be read: Is a directory"),
+        (("--labels", "cases"), "this is not a regular file"),
         (("--labels", "other.csv"), "no label is of anything that was judged"),
     ],
 )
