@@ -59,7 +59,7 @@ class SimulatorFactory:
         self, case: Case, suite: UserSimulator | None, root: Path
     ) -> TurnError | None:
         """Why nobody can play the user of `case`, before its first turn; None: somebody can."""
-        who = self._who(case, suite, root)
+        who = self.who_plays(case, suite, root)
         why = who if isinstance(who, str) else None
         if isinstance(who, Profile):
             if who.name not in self._checked:
@@ -69,18 +69,13 @@ class SimulatorFactory:
                 why = f"`{who.name}` cannot play the user: {unusable.message}"
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
-    def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
-        """As :meth:`problem`, as far as that is known without starting a program."""
-        who = self._who(case, suite, root)
-        return who if isinstance(who, str) else None
-
     def player(self, job: Job, run_seed: int, scratch: Path, **trial: Any) -> SimulatedUser | None:
         """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody.
 
         An engine works in `scratch`, a directory of its own; `trial`: its streams, attempt, seed.
         """
         root, suite = job.suite.root, job.suite.suite.user_simulator
-        who = self._who(job.loaded.case, suite, root)
+        who = self.who_plays(job.loaded.case, suite, root)
         if isinstance(who, JudgeModel):
             asker = self.models.asker(root)
             return partial(speak_by_model, asker, who, job.trial - 1, run_seed)
@@ -97,10 +92,12 @@ class SimulatorFactory:
 
         return EngineUser(session).speak
 
-    def _who(
+    def who_plays(
         self, case: Case, suite: UserSimulator | None, root: Path
     ) -> JudgeModel | Profile | str | None:
-        """The model, or the engine's profile; None: nobody is needed; or why nobody can play."""
+        """The model, or the engine's profile; None: nobody is needed; a text: why nobody can, as
+        far as that is known without starting a program.
+        """
         if not needs_simulator(case):
             return None
         if suite is None or suite.engine is None:

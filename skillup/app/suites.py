@@ -112,8 +112,8 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
             loc = loc or _place(document.data, model.model) or ("judge", "model")
             how = ("", "error") if model.model.startswith("scripted:") else (_FIX, "warning")
             found[document.problem(loc, why, *how)] = None
-        if (why := simulators.known_problem(case, given, suite.root)) is not None:
-            found[suite.document.problem(("user_simulator",), why, _FIX, "warning")] = None
+        if isinstance(who := simulators.who_plays(case, given, suite.root), str):
+            found[suite.document.problem(("user_simulator",), who, _FIX, "warning")] = None
     yield from sorted(found, key=lambda one: (one.file, one.line, one.severity))
 
 

@@ -207,9 +207,9 @@ def tool_sequence(spec: ToolSequence, subject: CheckSubject) -> Finding:
         same = next((i for i, (one, call) in pairs if not fits(one, call)), end)
         if same == len(wanted) == len(calls):
             return Finding(True, "exactly these calls were made", made)
-        instead = show_call(calls[same]) if same < len(calls) else "no further call"
-        problem = f"not {show_match(wanted[same])}" if same < len(wanted) else "one too many"
-        return Finding(False, f"call {same + 1} is {problem}: {instead}", made)
+        sought = show_match(wanted[same]) if same < len(wanted) else "no further call"
+        instead = show_call(calls[same]) if same < len(calls) else "none was made"
+        return Finding(False, f"call {same + 1} is not {sought}: {instead}", made)
     # In order, with others between. To take the earliest fit each time is enough: a later one never
     # leaves more to choose from.
     rest = iter(calls)

@@ -26,8 +26,6 @@ from skillup.schema.record import (
     FileState,
     HistoryItem,
     Record,
-    ToolCall,
-    ToolResult,
     TranscriptItem,
     TurnRecord,
 )
@@ -155,18 +153,13 @@ def _entries(turn: TurnRecord, number: int) -> Iterator[dict[str, Any]]:
     if turn.content:
         yield {"role": "user", "turn": number, "content": turn.content}
     for item in items:
-        if item.tool_call is not None:
-            entry = _tool_entry("tool_call", number, item.tool_call)
-        elif item.tool_result is not None:
-            entry = _tool_entry("tool_result", number, item.tool_result)
-        else:
-            role = "assistant" if item.type == "message" else item.type
-            entry = {"role": role, "turn": number, "content": item.text or ""}
+        role, told = "assistant" if item.type == "message" else item.type, "content"
+        content: Any = item.text or ""
+        if (tool := item.tool_call or item.tool_result) is not None:
+            role = told = "tool_call" if item.tool_call is not None else "tool_result"
+            content = tool.model_dump(mode="json")
+        entry = {"role": role, "turn": number, told: content}
         yield entry | ({"agent": item.agent} if item.agent else {})
-
-
-def _tool_entry(role: str, turn: int, tool: ToolCall | ToolResult) -> dict[str, Any]:
-    return {"role": role, "turn": turn, role: tool.model_dump(mode="json")}
 
 
 # The workspace as it was after a turn, made anew from what the record has kept.

@@ -208,10 +208,9 @@ def _front_matter(directory: Path) -> dict[str, object] | Problem:
         return error.problems[0]
     if (name := data.get("name")) is None:
         return data
-    if not isinstance(name, str) or not name.strip():
-        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
-    long = len(name.encode("utf-8", "replace")) > 255
-    if long or not name.isprintable() or "/" in name or name in (".", ".."):
-        what = f"{name[:80]!a} cannot be a directory's name"
+    text = name if isinstance(name, str) else ""
+    named = text.strip() and text.isprintable() and "/" not in text and text not in (".", "..")
+    if not named or len(text.encode("utf-8", "replace")) > 255:
+        what = f"{str(name)[:80]!a} cannot be a directory's name"
         return Problem(path, 2, 1, "name", what, "use letters and hyphens")
     return data

@@ -321,12 +321,8 @@ def outside_problem(path: str) -> str | None:
 
 def outside_suite(script: str) -> str | None:
     """Why a script with this path does not lie in the suite; None if it does."""
-    plain = script.replace("\\", "/")
-    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
-        return f"the script {script} is named by an absolute path, and would be missing elsewhere"
-    if posixpath.normpath(plain).split("/")[0] == "..":
-        return f"the script {script} lies outside of the suite"
-    return None
+    inside = outside_problem(posixpath.normpath(script)) is None
+    return None if inside else f"the script {script} lies outside of the suite"
 
 
 def _inside(value: str) -> None:

@@ -29,7 +29,7 @@ def written_in(text: str, *, braces: bool = True) -> dict[str, str]:
     if "<<" not in text and "{{" not in text:
         return {}
     found: dict[str, str] = {}
-    for match in _pattern(braces).finditer(text):
+    for match in (_TEMPLATE if braces else _ANGLES).finditer(text):
         if not match["escape"]:
             found.setdefault(match["name"] or match["brace"], match[0])
     return found
@@ -66,7 +66,7 @@ def render(
             raise UnresolvedNameError(f"{match[0]} has no value (defined so far: {listed})")
         return variables[name] if quote is None else quote(variables[name])
 
-    return _pattern(braces).sub(value, text)
+    return (_TEMPLATE if braces else _ANGLES).sub(value, text)
 
 
 def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | None]]:
@@ -143,7 +143,3 @@ def _changed(value: Any, change: Callable[[str, _Sort], str], sort: _Sort) -> An
         if (new := _changed(old, change, inner)) != old:
             update[name] = new
     return value.model_copy(update=update) if update else value
-
-
-def _pattern(braces: bool) -> re.Pattern[str]:
-    return _TEMPLATE if braces else _ANGLES

@@ -85,7 +85,7 @@ CASES = [
     (turn("post_condition: {script: ../gate.sh}"), "4:32", "lies outside of the suite"),
     (turn("assertions: [{prompt: b, assertions: [{script: ../c.sh}]}]"),
      "4:54", "lies outside of the suite"),
-    (CHECKED + "judges: [{type: script, script_path: /bin/true}]\n", "3:38", "an absolute path"),
+    (CHECKED + "judges: [{type: script, script_path: /bin/true}]\n", "3:38", "lies outside of"),
     (check("{contains: x, turn: 0}"), "2:34", "from 1, or `last`"),
     (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),
     (check("{prompt: sure?, assertions: [{contains: y}]}"), "2:23", "outside of a turn"),

@@ -143,7 +143,7 @@ def test_names(tmp_path: Path, text: str, name: str) -> None:
         ("---\nname: '..'\n---\n", 2, "directory's name"),
         ('---\nname: "a\\nb"\n---\n', 2, "directory's name"),
         ('---\nname: "日本語 \\u202ex"\n---\n', 2, "u202ex' cannot be"),
-        ("---\nname: 404\n---\n", 2, "must be text"),
+        ("---\nname: 404\n---\n", 2, "cannot be a directory"),
         (f"---\nname: {'n' * 256}\n---\n", 2, "directory's name"),
         (b"---\nname: \xff\n---\n", 2, "UTF-8"),
     ],
