@@ -111,8 +111,6 @@ def _found_by(pattern: str, files: Collection[str]) -> list[str]:
     bare = path.rstrip("/")
     if path in files:
         return [path]
-    if not bare:
-        return list(files)
     inside = [name for name in files if name.startswith(bare + "/")]
     if inside or not _WILD.intersection(bare):
         return inside

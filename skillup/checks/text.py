@@ -282,13 +282,9 @@ def as_text(value: Any) -> str:
 
 
 def find_values(path: str, root: Any) -> list[Any]:
-    """All values at `path`. Raises CannotEvaluateError for a bad path."""
+    """All values at `path`. Raises CannotEvaluateError."""
     try:
-        compiled = compiled_path(path)
-    except ValueError as trouble:
-        raise CannotEvaluateError(str(trouble)) from None
-    try:
-        return [match.value for match in compiled.find(root)]
+        return [match.value for match in compiled_path(path).find(root)]
     except Exception as trouble:  # noqa: BLE001 - jsonpath-ng fails in many ways on odd data
         what = f"{type(trouble).__name__}: {trouble}"
         raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None

@@ -387,8 +387,6 @@ def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(content, list):  # of blocks
         texts = [block.get("text") if isinstance(block, dict) else block for block in content]
         content = "\n\n".join(text for text in texts if isinstance(text, str))
-    if not isinstance(content, str | None):
-        content = json.dumps(content, ensure_ascii=False)
     message: dict[str, Any] = {"role": role, "content": content or ""}
     if isinstance(entry.get("message_index"), int):
         message["message_index"] = entry["message_index"]
