@@ -60,7 +60,7 @@ class Missing:
         try:
             for piece in self.pieces[:_MOST_PIECES]:
                 would = self._would_match(piece)
-                place = self._of_pattern(piece) if self.is_pattern else self._of_text(piece)
+                place = self._of_pattern(piece, would) if self.is_pattern else self._of_text(piece)
                 if place is not None:
                     part = place[0] / max(1, len(piece))
                     found.append((bool(would), part, place[1], place[0], piece, would))
@@ -111,24 +111,30 @@ class Missing:
             text = re.sub(r"[^\S\n]+" if self.is_pattern else r"\s+", " ", text)
         return text
 
-    def _search(self, pattern: str, text: str) -> Span | None:
-        """The first match. Raises TimeoutError."""
+    def _search(self, pattern: str, text: str, at: int | None = None) -> Span | None:
+        """The first match, or the one at a place. Raises TimeoutError."""
         try:
             compiled = compiled_pattern(pattern, False)
         except ValueError:  # as of a beginning that ends within a group
             return None
         left = max(0.001, self.deadline - time.monotonic())
-        match = compiled.search(text[:_MOST_TEXT], timeout=left)
+        find = compiled.search if at is None else compiled.match
+        match = find(text[:_MOST_TEXT], at or 0, timeout=left)
         return None if match is None else match.span()
 
-    def _of_pattern(self, pattern: str) -> tuple[int, Span] | None:
+    def _of_pattern(self, pattern: str, would: Sequence[Relaxation]) -> tuple[int, Span] | None:
         """The longest beginning of it that matches; of alternatives each is one."""
+        there = None  # Where it would match, if places in the text are the same then
+        if would and all(one in _FLAGS for one in would):
+            there = self._search("".join(_FLAGS[one] for one in would) + pattern, self.text)
         for size in range(min(len(pattern), _LONGEST), 0, -1):
             if pattern[size : size + 1] in tuple("{*+?"):  # which belongs to what stands before
                 continue
-            span = self._search(pattern[:size], self.text)
-            if span is not None and span[1] - span[0] >= _LEAST:
+            span = self._search(pattern[:size], self.text, there and there[0])
+            if span is not None and (span[1] - span[0] >= _LEAST or there):
                 return size, span
+        if there is not None:
+            return 0, (there[0], there[0])
         # Not even its beginning: the line most like its longest plain words
         words = re.findall(r"\w[\w ,:'-]{3,}", re.sub(r"\\.|\(\?[^)]*", "\n", pattern))
         near = self._of_text(max(words, key=len)) if words else None
