@@ -360,10 +360,12 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel]:
     return here[0]
 
 
-_MOST_LISTED = 12  # Beyond this, the keys that are known are not listed
-_OFTEN = {  # Wrong keys, and what is meant where that is known
-    "llm_judge": "rubric", "regex": "matches", "regexp": "matches", "pattern": "matches",
-    "timeout": "timeout_seconds", "tool": "name", "user": "content", "say": "replies",
+_MOST_LISTED = 12  # Beyond this, allowed values (or keys) are not listed
+_OFTEN: Mapping[str, tuple[str, str]] = {  # wrong keys: one that is known there, what to do
+    "llm_judge": ("rubric", ""), "timeout": ("timeout_seconds", ""), "user": ("content", ""),
+    "tool": ("kind", "did you mean `name`?"), "say": ("replies", "begin each reply with `- `"),
+    "fixtures": ("context", "use `context.fixture`"), "value": ("any", "a bare text will do"),
+    "regex": ("matches", ""), "regexp": ("matches", ""), "pattern": ("matches", ""),
 }  # fmt: skip
 
 
@@ -386,7 +388,7 @@ def problems_from(
         # A mapping's own first line says more about it than the first key inside.
         at_key = on_key or (isinstance(value, dict | list) and bool(path))
         if one["type"] == "extra_forbidden":
-            guess = often if (often := _OFTEN.get(key)) in keys else near_miss(key, keys)
+            guess = often if (often := _OFTEN.get(key, ("",))[0]) in keys else near_miss(key, keys)
             misspelled.add((path[:-1], id(keys[guess]) if guess else None))
             message, fix = _unknown_key(one, path, keys, guess, within)
         elif one["type"] == "missing":
@@ -397,8 +399,30 @@ def problems_from(
             fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})"
         else:
             message, fix = _words(one, on_key)
+            inner = keys_of(_model_at(model, loc))
+            if one["type"] == "model_type" and inner is not keys and len(inner) <= _MOST_LISTED:
+                fix += f" ({_quoted(inner)})"
         problems[document.problem(path, message, fix, key=at_key)] = None
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
+
+
+_KINDS: Mapping[str, tuple[str, str]] = {  # by how the error type begins
+    "string": ("a text", "write a text"),
+    "int": ("a whole number", "write a number without quotes or a decimal point, such as 3"),
+    "float": ("a number", "write a number without quotes, such as 3"),
+    "bool": ("true or false", "write `true` or `false`"),
+    "list": ("a list", "begin each item with `- ` on a line of its own, or write [one, other]"),
+    **dict.fromkeys(("dict", "model"), ("a mapping", "write `key: value` lines below it")),
+}
+_RANGES: Mapping[str, tuple[str, str]] = {
+    "greater_than": ("{value} is out of range", "it must be above {gt:g}"),
+    "greater_than_equal": ("{value} is out of range", "it must be at least {ge:g}"),
+    "less_than": ("{value} is out of range", "it must be below {lt:g}"),
+    "less_than_equal": ("{value} is out of range", "it must be at most {le:.12g}"),
+    "string_too_short": ("the text is empty", "write a text, or remove the key"),
+    "too_short": ("it is empty", "at least {min_length} item must be there"),
+    "string_pattern_mismatch": ("{value} has not the right form", "it must match {pattern}"),
+}
 
 
 def _shown(value: Any) -> str:
@@ -409,18 +433,30 @@ def _shown(value: Any) -> str:
     return f"`{text}`" if len(text) <= 40 else f"`{text[:39]}…`"
 
 
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
-    """What is wrong, and what would be right: as our validators say, else as pydantic does."""
-    given, kind = one["input"], one["type"]
+    kind, value, context = one["type"], _shown(one["input"]), one.get("ctx") or {}
+    if on_key and not isinstance(one["input"], str):
+        return f"the key {value} is not a text", f'put it in quotes: "{one["input"]}"'
     if kind == "value_error":
-        message, _, fix = str(one["ctx"]["error"]).partition(" || ")
+        message, _, fix = str(context.get("error", "")).partition(" || ")
         return message, fix
-    what = f"the key {_shown(given)}" if on_key else _shown(given)
-    right = re.sub(r"^\w+ should", "it must", one["msg"])
-    right = re.sub(r"valid dictionary.*", "mapping: `key: value` lines", right)
-    if isinstance(given, str) and kind in ("int_type", "float_type", "bool_type"):
-        right += ", without quotes"
-    return "nothing is written here" if given is None else f"{what} is not right here", right
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
+        guess = near_miss(str(one["input"]), allowed)
+        fix = f"did you mean `{guess}`? " if guess else ""
+        fix += f"allowed: {_quoted(allowed)}" if not guess or len(allowed) <= _MOST_LISTED else ""
+        return f"{value} is not allowed here", fix.rstrip()
+    if kind in _RANGES:
+        message, fix = (text.format(value=value, **context) for text in _RANGES[kind])
+        return f"the key {message}" if on_key else message, fix
+    expected, fix = _KINDS.get(kind.partition("_")[0], ("right here", ""))
+    if one["input"] is None:
+        return "nothing is written here", f"write {expected}, or remove the key"
+    return f"{value} is not {expected}", fix
 
 
 def _unknown_key(
@@ -440,8 +476,9 @@ def _unknown_key(
                 f"it belongs to `{field_name((*path[:-1], name))}`: check the indentation",
             )
     if guess is not None:
-        return message, f"did you mean `{guess}`?"
+        often, fix = _OFTEN.get(key, ("", ""))
+        return message, (often == guess and fix) or f"did you mean `{guess}`?"
     if 0 < len(keys) <= _MOST_LISTED:
-        return message, "known here: " + ", ".join(f"`{name}`" for name in keys)
+        return message, f"known here: {_quoted(keys)}"
     fix = "put a rubric that holds `: ` in quotes; " * ("rubric" in keys)
     return message, f"{fix}`skillup schema` lists the keys that are known here"

@@ -77,7 +77,7 @@ def test_a_path_has_the_turns_to_its_end_and_the_checks_of_its_branches(tmp_path
             "16:85 input.turns[1].branches[0].turns[0].branches[0].assertions[0]."
         ),
         ("name: down", "name: UP", "17:26 input.turns[1].branches[0].turns[0].branches[1].name"),
-        ("name: left", "name: a/b", "7:17 input.turns[0].branches[0].name: `a/b` is not"),
+        ("name: left", "name: a/b", "7:17 input.turns[0].branches[0].name: `a/b` has not"),
         ("name: left", "name: right", "12:17 input.turns[1].branches[0].name: there is another"),
     ],
 )  # fmt: skip

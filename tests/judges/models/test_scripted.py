@@ -118,7 +118,7 @@ def test_each_criterion_is_decided_by_what_the_judged_answer_says(
             "none of the `criteria` of scripted:judges/strict.yaml is about c1: It asks",
         ),
         ("criteria: [{when: weather}]", "needs one of `found`"),
-        ("rules: []\n", "strict.yaml:1:1: rules: a list is not right here"),
+        ("rules: []\n", "strict.yaml:1:1: rules: it is empty"),
         ("rules:\n  - when: x\n", "strict.yaml:2:5: rules[0]: a rule needs one of"),
         ("rules:\n  - when: '('\n    answer: {}\n", "is not a valid regex"),
         ("{}", "needs one of `rules`"),
