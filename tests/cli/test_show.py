@@ -193,7 +193,7 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
     assert f"note: {told}\n" in ended.stderr
     (summary,) = (project.root / ".skillup/runs").glob("*/summary.md")
     assert "| ✅ PASS | again attempt 2 |" in summary.read_text("utf-8")
-    assert f"⚠️ {told}" in summary.read_text("utf-8")
+    assert f"- {told}\n" in summary.read_text("utf-8")
 
     shown = project.run("show", "last", "again").stdout
 
