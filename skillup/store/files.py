@@ -25,7 +25,7 @@ from skillup.schema.base import Stored
 from skillup.workspace.disk import write_whole
 
 if TYPE_CHECKING:
-    from skillup.schema.grade import RunResult
+    pass
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
 _FULL = "the disk is full: free some space, then go on with --resume"
@@ -221,27 +221,6 @@ def _harmless(text: str) -> bytes:
     if text.isascii() and "\x7f" not in text:
         return text.encode()
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
-
-
-def result_json(result: RunResult, mask: Mask) -> Iterator[str]:
-    """``result.json``, part by part: of its grades, one at a time is in memory."""
-    lists: list[tuple[str, Iterable[BaseModel]]] = [("\n  ", result.cases)]
-    without: dict[str, Any] = {"cases": []}
-    if result.analysis is not None:
-        lists.append(("\n    ", result.analysis.cases))
-        without["analysis"] = result.analysis.model_copy(update={"cases": []})
-    rest = to_json(result.model_copy(update=without), mask, indent=2).decode()
-    for indent, items in lists:
-        # Within a text of JSON there is no line's end: nothing else looks like that.
-        head, key, rest = rest.partition(f'{indent}"cases": [')
-        yield head + key
-        between = ""
-        for item in items:
-            text = to_json(item, mask, indent=2).decode().rstrip("\n")
-            yield between + f"\n{text}".replace("\n", f"{indent}  ")
-            between = ","
-        yield indent if between else ""
-    yield rest
 
 
 # What a run's file holds, compressed by zlib (RFC 1950).

@@ -34,13 +34,12 @@ from skillup.store.files import (
     masked_json,
     no_mask,
     pack,
-    result_json,
     to_json,
     write_atomic,
 )
 from skillup.store.places import LOCK_FILE, RESULT_FILE, RUN_FILE, check_free, take_lock
 from skillup.store.scratch import Scratch
-from skillup.store.stored_run import ORIGINAL, StoredRun, StoredTrial
+from skillup.store.stored_run import ORIGINAL, StoredRun, StoredTrial, result_json
 
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
@@ -450,8 +449,7 @@ class RunDirectory(StoredRun):
         self.sync()
         self.database.execute("SELECT 1")  # for who wrote there is looked for in a new transaction
         self.sync()
-        parts = (text.encode() for text in result_json(result, self._mask))
-        write_atomic(self.path / RESULT_FILE, parts)
+        write_atomic(self.path / RESULT_FILE, result_json(result, self._mask))
         self.journal("result_written", finished=result.finished)
         self.sync()
 

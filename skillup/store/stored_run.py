@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
-from skillup.redaction.secrets import masking_bytes
+from skillup.redaction.secrets import is_absent, masking_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
 from skillup.schema.record import CHECKPOINT_VERSION, RECORD_VERSION, Checkpoint, Record
 from skillup.store.contents import TURN_OF_STREAM, StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
-from skillup.store.files import Mask, disk_errors, no_mask, open_regular, read_regular, unpack
+from skillup.store.files import (
+    Mask,
+    disk_errors,
+    no_mask,
+    open_regular,
+    read_regular,
+    to_json,
+    unpack,
+)
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
@@ -195,9 +203,12 @@ class StoredRun:
 
     def read_grade(self, job_id: str) -> Grade | None:
         """The trial's grade; None if it has none that can be read."""
+        return StoredTrial(job_id, 0, b"", self.grade_json(job_id), "").grade()
+
+    def grade_json(self, job_id: str) -> bytes | None:
+        """The same, as it is stored; empty if it is damaged."""
         sql = "SELECT grade FROM attempts WHERE job = ? AND state = 'finished'"
-        graded = _json(self.database.value(sql, job_id))
-        return StoredTrial(job_id, 0, b"", graded, "").grade()
+        return _json(self.database.value(sql, job_id))
 
     def all_attempts(self, job_id: str) -> Iterator[tuple[str, StoredTrial]]:
         """Every attempt at a trial with its state, in order."""
@@ -265,15 +276,24 @@ class StoredGrades(Sequence[Grade]):
         return len(self._jobs)
 
     def __getitem__(self, place: Any) -> Any:
+        return Grade.model_validate_json(self._json(place))
+
+    def _json(self, place: int) -> bytes:
         if not self._again and not self._run.database.writable:  # it is closed
             again = Database(self._run.database.path)
             self._run, self._again = StoredRun(self._run.path, again), True
         job = self._jobs[place]
-        grade = self._run.read_grade(job)
-        if grade is None:
-            hint = "`skillup run --resume` grades it anew"
-            raise RunDirectoryError(f"the grade of {job} in {self._run.path} is damaged", hint=hint)
-        return grade
+        if data := self._run.grade_json(job):
+            return data
+        hint = "`skillup run --resume` grades it anew"
+        raise RunDirectoryError(f"the grade of {job} in {self._run.path} is damaged", hint=hint)
+
+    def lines_of_json(self, mask: Mask) -> Iterator[bytes]:
+        """Each as it is stored, on a line: masked already, but for what was no secret then."""
+        for place in range(len(self)):
+            data = self._json(place)
+            known = mask is no_mask or is_absent(mask, data.decode())
+            yield data if known else to_json(self[place], mask, indent=None).rstrip()
 
 
 def _json(data: bytes | None) -> bytes | None:
@@ -296,6 +316,33 @@ def parsed_record(data: bytes, where: str) -> Record:
             return record
     hint = "run the trial again with skillup run --resume"
     raise RunDirectoryError(f"{where} is damaged", hint=hint)
+
+
+def result_json(result: RunResult, mask: Mask) -> Iterator[bytes]:
+    """``result.json``, part by part: each grade is a line, and one at a time is in memory."""
+    cases = result.cases
+    lists = {b"\n  ": lines_of_json(cases, mask)}
+    without: dict[str, Any] = {"cases": []}
+    if result.analysis is not None:
+        lists[b"\n    "] = lines_of_json(result.analysis.cases, mask)
+        without["analysis"] = result.analysis.model_copy(update={"cases": []})
+    rest = to_json(result.model_copy(update=without), mask, indent=2)
+    for indent, items in lists.items():
+        # Within a text of JSON there is no line's end: nothing else looks like that.
+        head, key, rest = rest.partition(indent + b'"cases": [')
+        yield head + key
+        between = b""
+        for item in items:
+            yield between + indent + b"  " + item
+            between = b","
+        yield indent if between else b""
+    yield rest
+
+
+def lines_of_json(items: Iterable[BaseModel], mask: Mask) -> Iterator[bytes]:
+    if isinstance(items, StoredGrades):
+        return items.lines_of_json(mask)
+    return (to_json(item, mask, indent=None).rstrip() for item in items)
 
 
 def load_result(folder: Path, *, cases: bool = True) -> RunResult:

@@ -170,8 +170,9 @@ def merge(
     from skillup.app.runs import merge_runs, run_path
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.reports.result import exit_code
-    from skillup.store.files import no_mask, result_json
+    from skillup.store.files import no_mask
     from skillup.store.remote import RemoteRun, is_url
+    from skillup.store.stored_run import result_json
 
     formats = parse_formats(report or ())
     with RemoteRun(out) if is_url(out) else nullcontext() as remote:
@@ -182,7 +183,7 @@ def merge(
             remote.upload(ended=True)
         index_finished_run(path, result, Path(), index, remote.url if remote is not None else None)
         if as_json:
-            sys.stdout.writelines(result_json(result, no_mask))
+            sys.stdout.writelines(map(bytes.decode, result_json(result, no_mask)))
     summary, missing = result.summary, len(result.not_run)
     say(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}")
     return exit_code(summary, missing, result.stopped)

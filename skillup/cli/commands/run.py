@@ -221,11 +221,11 @@ def _run_and_show(
     from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.reports.terminal.run import print_ending, print_look, print_result
-    from skillup.store.files import result_json
+    from skillup.store.stored_run import result_json
 
     path = url or shown_path(directory.path)
     if as_json:
-        sys.stdout.writelines(result_json(result, session.secrets.mask))
+        sys.stdout.writelines(map(bytes.decode, result_json(result, session.secrets.mask)))
     else:
         print_result(result, path, _console(), quiet=quiet, verbose=verbose)
     print_ending(result, command, _console())
