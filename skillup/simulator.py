@@ -19,13 +19,7 @@ from skillup.frozen import frozen
 from skillup.judges.evaluate import described
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models
-from skillup.judges.question import (
-    PROMPTS,
-    AnswerForm,
-    AskModel,
-    ModelQuestion,
-    read_answer,
-)
+from skillup.judges.question import PROMPTS, AnswerForm, AskModel, ModelQuestion, read_answer
 from skillup.judges.question import Reason as NotBlank
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.plan import Job

@@ -131,10 +131,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     """
     _check_until_decided(request)
     variables = parse_vars(request.variables)
-    loaded = load_paths(
-        [request.base / path for path in request.paths],
-        variables=variables,
-    )
+    loaded = load_paths([request.base / path for path in request.paths], variables=variables)
     warnings = list(loaded.warnings)
     if not loaded.errors:
         suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))

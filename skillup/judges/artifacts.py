@@ -22,13 +22,7 @@ from skillup.judges.models import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile
-from skillup.schema.record import (
-    FileState,
-    HistoryItem,
-    Record,
-    TranscriptItem,
-    TurnRecord,
-)
+from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.trial.history import as_turns
 from skillup.workspace.disk import is_below, list_tree, stays_inside
 from skillup.workspace.snapshot import file_diffs, printable

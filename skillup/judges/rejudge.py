@@ -267,9 +267,7 @@ def both_said(first: Verdicts, second: Verdicts) -> Pairs:
     return [(item, a, b) for item, a, b in both if a.said and b.said]
 
 
-def kappa_of(
-    pairs: Sequence[tuple[str, str]],
-) -> tuple[float | None, tuple[float, float] | None]:
+def kappa_of(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, tuple[float, float] | None]:
     """Cohen's kappa, of any number of categories, and its interval at 95 %, within -1..1.
 
     The interval is None where the sample shows no variation, too. J. L. Fleiss, J. Cohen,
