@@ -326,8 +326,7 @@ def outside_suite(script: str) -> str | None:
 
 
 def _inside(value: str) -> None:
-    problem = outside_problem(value)
-    if problem is not None:
+    if (problem := outside_problem(value)) is not None:
         raise ValueError(problem)
 
 
