@@ -257,8 +257,6 @@ class Lead:
     """A conversation that a simulated user leads."""
 
     max_turns: int  # The most turns, the first message of the case included
-    opening: str | None = None
-    """The case's own first message (skill-up's `prompt`); None: the user writes that, too."""
     must_end: bool = False
     """A user that wants to go on beyond `max_turns` is an error, not the conversation's end."""
 
@@ -273,7 +271,7 @@ def lead_of(case: Case) -> Lead | None:
         return Lead(case.input.conversation.max_turns)
     if case.user_simulator is not None and case.input.prompt is not None:
         most = case.turn_limit or case.max_turns or 1
-        return Lead(most, case.input.prompt, must_end=case.turn_limit is not None)
+        return Lead(most, must_end=case.turn_limit is not None)
     return None
 
 

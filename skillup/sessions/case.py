@@ -101,7 +101,6 @@ def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
 class CaseText:
     """A case file that is not written yet."""
 
-    case_id: str
     text: str
     notes: tuple[str, ...] = ()  # What of the session is not in the case
 
@@ -150,7 +149,7 @@ def case_of_session(
     header = "".join(one_line(line, 400) + "\n" for line in head)
     context = {"context": {"fixture": fixture}} if fixture is not None else {}
     text = header + to_yaml({**about, **context, "input": {"turns": inputs}})
-    return CaseText(case_id, text, tuple(record.notes))
+    return CaseText(text, tuple(record.notes))
 
 
 def suite_text(engine: str) -> str:
