@@ -19,7 +19,7 @@ from skillup.frozen import frozen
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
 from skillup.load.model import LoadedSuite, judge_models
 from skillup.load.profiles import expand_all, load_profile, profile_files
-from skillup.load.suites import Sampling, load_paths, sampled
+from skillup.load.suites import load_paths, sampled
 from skillup.load.yaml_reader import Document
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import NO_SECRETS, Secrets, literals_in
@@ -134,7 +134,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     loaded = load_paths([request.base / path for path in request.paths], variables=variables)
     warnings = list(loaded.warnings)
     if not loaded.errors:
-        suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
+        suites = sampled(loaded.suites, request.item, request.sample_size, request.seed)
         suites = [
             with_judge_models(suite, request.judge_model, request.judge_model_fallback)
             for suite in suites

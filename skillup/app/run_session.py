@@ -325,7 +325,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     base = request.base.resolve()
     paths = [(base / path).resolve() for path in request.paths]
     files = {n: (base / n).resolve() for n in request.engines if n.endswith((".yaml", ".yml"))}
-    suites = [found.path.resolve() for found in find_suites(paths)]
+    suites = list(find_suites(paths))
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
     parallel = request.parallel

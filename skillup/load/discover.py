@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.frozen import frozen
 
 SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
 WORKSPACE_FILE = "skillup.yaml"  # It only marks a workspace; what is in it is not read
@@ -17,14 +16,6 @@ DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
 _DOCS = "docs/writing-cases.md"
-
-
-@frozen
-class SuiteRequest:
-    """A suite to load; `only` names case files, or folders of them, or is empty for all."""
-
-    path: Path
-    only: tuple[Path, ...] = ()
 
 
 def workspace_root(start: Path) -> Path:
@@ -53,17 +44,21 @@ def suite_root(suite_file: Path) -> Path:
     return directory.parent if directory.name == "evals" else directory
 
 
-def find_suites(paths: Sequence[Path]) -> list[SuiteRequest]:
-    """The suites that `paths` mean, each once, in that order. Raises UsageError if one has none."""
+def find_suites(paths: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
+    """The suites that `paths` mean, in that order, each with the case files, or folders of them,
+    that are meant; none: all. Raises UsageError if a path means no suite.
+    """
     found: dict[Path, tuple[Path, ...]] = {}
-    for request in (request for path in paths for request in _requests(path)):
-        key = request.path.resolve()
-        is_whole = not request.only or found.get(key) == ()
-        found[key] = () if is_whole else (*found.get(key, ()), *request.only)
-    return [SuiteRequest(path, tuple(dict.fromkeys(only))) for path, only in found.items()]
+    for suite, only in (one for path in paths for one in _suites_of(path)):
+        key = suite.resolve()
+        if only is None or found.get(key) == ():
+            found[key] = ()
+        else:
+            found[key] = tuple(dict.fromkeys((*found.get(key, ()), only)))
+    return found
 
 
-def _requests(path: Path) -> Iterator[SuiteRequest]:
+def _suites_of(path: Path) -> Iterator[tuple[Path, Path | None]]:
     if not path.exists():
         hint = "give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case"
         raise UsageError(f"{path}: no such file or folder", hint=hint)
@@ -72,9 +67,9 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
             hint = "suites and cases end in .yaml, datasets in .json or .jsonl"
             raise UsageError(f"{path}: not a YAML file", hint=hint)
         if path.suffix in _YAML and path.name != SUITE_FILE and is_case(path):
-            yield SuiteRequest(_suite_above(path), (path.resolve(),))
+            yield _suite_above(path), path.resolve()
         else:
-            yield SuiteRequest(path)
+            yield path, None
         return
     below = [p for p in (path / SUITE_FILE, path / "evals" / SUITE_FILE) if p.is_file()][:1]
     if not below:
@@ -82,9 +77,9 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
             names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
             if SUITE_FILE in files:
                 below.append(Path(directory) / SUITE_FILE)
-    yield from map(SuiteRequest, below)
+    yield from ((suite, None) for suite in below)
     if not below and any(is_case(file) for file in path.glob("*.y*ml")):
-        yield SuiteRequest(_suite_above(path), (path.resolve(),))
+        yield _suite_above(path), path.resolve()
     elif not below:
         hint = f"`skillup init` writes one for a skill; by hand: {_DOCS}"
         raise UsageError(f"{path}: no {SUITE_FILE} in it or below it", hint=hint)

@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.frozen import frozen
 from skillup.load import compat, discover, semantics
 from skillup.load.datasets import dataset_cases
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite, paths_of
@@ -25,8 +24,8 @@ def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loade
     """
     problems: list[Problem] = []
     suites: dict[str, LoadedSuite] = {}
-    for request in discover.find_suites(paths):
-        suite = _load_suite(request, frozenset(variables), problems)
+    for path, only in discover.find_suites(paths).items():
+        suite = _load_suite(path, only, frozenset(variables), problems)
         if suite is None:
             continue
         other = suites.setdefault(suite.name, suite)
@@ -49,15 +48,15 @@ def _read(path: Path, problems: list[Problem]) -> Document | None:
 
 
 def _load_suite(
-    request: discover.SuiteRequest, variables: frozenset[str], problems: list[Problem]
+    path: Path, chosen: Sequence[Path], variables: frozenset[str], problems: list[Problem]
 ) -> LoadedSuite | None:
     document: Document | None
-    if (path := request.path).suffix in discover.DATASET_ENDINGS:  # a dataset by itself
+    if path.suffix in discover.DATASET_ENDINGS:  # a dataset by itself
         data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
         document = Document(path, "", data)
     elif (document := _read(path, problems)) is None:
         return None
-    root = discover.suite_root(request.path)
+    root = discover.suite_root(path)
     valid = True
     try:
         if document.data.get("schema_version") == compat.VERSION:
@@ -71,11 +70,11 @@ def _load_suite(
         suite, valid = Suite(), False
     templates = {(root / d.case).resolve() for d in suite.cases.datasets if d.case is not None}
     files = _case_files(suite, document, root, templates, problems)
-    if request.only:
-        files = [file for file in files if any(file.is_relative_to(only) for only in request.only)]
+    if chosen:
+        files = [file for file in files if any(file.is_relative_to(only) for only in chosen)]
         # A case asked for by name need not be listed.
-        files += [p for p in request.only if p.is_file() and p not in {*files, *templates}]
-    if not (files or request.only or suite.cases.files is not None or suite.cases.datasets):
+        files += [p for p in chosen if p.is_file() and p not in {*files, *templates}]
+    if not (files or chosen or suite.cases.files is not None or suite.cases.datasets):
         problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
     cases: list[LoadedCase] = []
     for file in files:
@@ -84,8 +83,8 @@ def _load_suite(
             case, found = semantics.read_case(own, variables, suite, root, theirs=theirs)
             problems.extend(found)
             cases += [LoadedCase(case, own)] if case is not None else []
-    all_read = len(cases) == len(files) and not request.only
-    if suite.cases.datasets and (not request.only or not templates.isdisjoint(request.only)):
+    all_read = len(cases) == len(files) and not chosen
+    if suite.cases.datasets and (not chosen or not templates.isdisjoint(chosen)):
         cases.extend(dataset_cases(suite, root, variables, problems))
 
     cases = [path for loaded in cases for path in paths_of(loaded)]
@@ -128,37 +127,33 @@ def _matches(pattern: str, root: Path) -> list[Path]:
         return []
 
 
-@frozen
-class Sampling:
-    item: str | None = None  # Only those whose id or message has this text in it, in any case
-    size: int | None = None  # At most so many items of each suite
-    seed: int = 0  # The same seed takes the same items of the same dataset, on any machine
-
-
-def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
-    """`suites` with only the items that are taken.
+def sampled(
+    suites: Sequence[LoadedSuite], item: str | None = None, size: int | None = None, seed: int = 0
+) -> list[LoadedSuite]:
+    """`suites` with only the items whose id or message has the text `item`, in any letter case, and
+    at most `size` of each suite: by the same `seed` the same, on any machine.
 
     `--item` asks for items: other cases are left out. A sample is of items: other cases stay.
     Raises UsageError if items are asked for and there are none.
     """
-    if sampling.item is None and sampling.size is None:
+    if item is None and size is None:
         return list(suites)
     items = [case for suite in suites for case in suite.cases if case.items is not None]
     if not items:
-        option = "--sample-size" if sampling.item is None else "--item"
+        option = "--sample-size" if item is None else "--item"
         message = f"{option} takes items of a dataset, and no suite given here has one"
         hint = "name it in eval.yaml: `cases: {datasets: [items.jsonl]}`"
         raise UsageError(message, hint=hint)
-    taken, text = [], sampling.item and sampling.item.casefold()
+    taken, text = [], item and item.casefold()
     for suite in suites:
         cases = [c for c in suite.cases if text is None or text in (c.item or "").casefold()]
         # The paths of a case with branches are one item.
         known = list(dict.fromkeys((c.path, c.family) for c in cases if c.items is not None))
-        if sampling.size is not None and sampling.size < len(known):
-            kept = set(random.Random(sampling.seed).sample(known, sampling.size))  # noqa: S311
+        if size is not None and size < len(known):
+            kept = set(random.Random(seed).sample(known, size))  # noqa: S311
             cases = [c for c in cases if c.items is None or (c.path, c.family) in kept]
         taken.append(replace(suite, cases=tuple(cases)))
     if not any(suite.cases for suite in taken):
         hint = f"the first items are: {', '.join(case.id for case in items[:5])}"
-        raise UsageError(f"no item has `{sampling.item}` in its id or message", hint=hint)
+        raise UsageError(f"no item has `{item}` in its id or message", hint=hint)
     return taken

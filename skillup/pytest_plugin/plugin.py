@@ -72,7 +72,7 @@ class SelectedSuites:
             message = f"--skillup-trials {trials}: not a number from 1 to {MOST_TRIALS}"
             raise pytest.UsageError(message)
         self._request = RunRequest(
-            paths=tuple(str(path) for s in found for path in s.only or (s.path.resolve(),)),
+            paths=tuple(str(path) for suite, only in found.items() for path in only or (suite,)),
             engines=tuple(config.getoption("skillup_engine") or ()),
             model=config.getoption("skillup_model"),
             trials=trials,
@@ -80,7 +80,7 @@ class SelectedSuites:
             judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
             directory=str(directory),
         )
-        self.files = tuple(suite.path.resolve() for suite in found)
+        self.files = tuple(found)
         self.problem: str | None = None  # Known, as are the warnings, once there is a plan
         self.warnings: list[str] = []
 

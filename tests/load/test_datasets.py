@@ -11,7 +11,7 @@ import pytest
 from skillup.app.interruption import case_digests
 from skillup.errors import UsageError
 from skillup.load.model import Loaded, LoadedSuite
-from skillup.load.suites import Sampling, load_paths, sampled
+from skillup.load.suites import load_paths, sampled
 from skillup.plan import Selection, make_plan
 from skillup.schema.profile import Profile
 from skillup.trial.history import past_of
@@ -253,17 +253,17 @@ def ids(suites: list[LoadedSuite]) -> list[str]:
 
 
 def test_an_item_is_chosen_by_its_id_or_its_message(suites: tuple[LoadedSuite, ...]) -> None:
-    assert ids(sampled(suites, Sampling(item="ITEM-17"))) == ["item-17"]
-    assert len(ids(sampled(suites, Sampling(item="message 2")))) == 10
+    assert ids(sampled(suites, item="ITEM-17")) == ["item-17"]
+    assert len(ids(sampled(suites, item="message 2"))) == 10
     with pytest.raises(UsageError, match="no item has `nobody`") as refused:
-        sampled(suites, Sampling(item="nobody"))
+        sampled(suites, item="nobody")
     assert "item-0, item-1" in (refused.value.hint or "")
 
 
 def test_a_sample_is_the_same_for_the_same_seed(suites: tuple[LoadedSuite, ...]) -> None:
-    first = ids(sampled(suites, Sampling(size=5, seed=1)))
-    assert first == ids(sampled(suites, Sampling(size=5, seed=1)))
-    assert first != ids(sampled(suites, Sampling(size=5, seed=2)))
+    first = ids(sampled(suites, size=5, seed=1))
+    assert first == ids(sampled(suites, size=5, seed=1))
+    assert first != ids(sampled(suites, size=5, seed=2))
     assert len(first) == 6, "the suite's own case stays"
     assert first[1:] == sorted(first[1:], key=lambda name: int(name.split("-")[1]))
 
@@ -271,7 +271,7 @@ def test_a_sample_is_the_same_for_the_same_seed(suites: tuple[LoadedSuite, ...])
 def test_items_of_a_suite_without_a_dataset_are_refused(tmp_path: Path) -> None:
     make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": f"input: {{prompt: x}}\n{CASE}"})
     with pytest.raises(UsageError, match="no suite given here has one"):
-        sampled(load_paths([tmp_path]).suites, Sampling(size=1))
+        sampled(load_paths([tmp_path]).suites, size=1)
 
 
 ITEMS: list[dict[str, Any]] = [

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.load.discover import SuiteRequest, find_suites, is_case, workspace_root
+from skillup.load.discover import find_suites, is_case, workspace_root
 from tests.support.trees import make_tree
 
 SUITE = "name: demo\n"
 CASE = "id: a\ninput: {prompt: hi}\n"
 
 
-def found(root: Path, *names: str) -> list[SuiteRequest]:
+def found(root: Path, *names: str) -> dict[Path, tuple[Path, ...]]:
     return find_suites([root / name for name in names])
 
 
 def test_a_folder_of_suites_means_all_but_other_peoples_by_name(tmp_path: Path) -> None:
     others = (".git", "node_modules", ".venv", "fixtures", "__pycache__")
     make_tree(tmp_path, {f"{name}/eval.yaml": SUITE for name in ("b", "a/deep", *others)})
-    paths = [request.path for request in found(tmp_path, ".")]
+    paths = list(found(tmp_path, "."))
     assert paths == [tmp_path / "a/deep/eval.yaml", tmp_path / "b/eval.yaml"]
 
 
@@ -38,9 +38,7 @@ def test_a_case_or_a_folder_of_cases_belongs_to_the_nearest_suite_above(
     tmp_path: Path, suite: str, given: str
 ) -> None:
     make_tree(tmp_path, {suite: SUITE, given if "." in given else f"{given}/a.yaml": CASE})
-    (request,) = found(tmp_path, given)
-    assert request.path.resolve() == (tmp_path / suite).resolve()
-    assert request.only == ((tmp_path / given).resolve(),)
+    assert found(tmp_path, given) == {(tmp_path / suite).resolve(): ((tmp_path / given).resolve(),)}
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
     """When the files beside and below `paths`, and of their suites, were written; their sizes."""
     folders = {path if path.is_dir() else path.parent for path in paths}
     with suppress(UsageError):
-        folders |= {suite_root(suite.path) for suite in find_suites(paths)}
+        folders |= set(map(suite_root, find_suites(paths)))
     stamps = {}
     for place, names, files in chain.from_iterable(map(os.walk, folders)):
         names[:] = [n for n in names if n[0] != "." and n not in ("node_modules", "__pycache__")]

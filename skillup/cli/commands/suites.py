@@ -60,12 +60,12 @@ def list_cases(
     """List suites and their cases without running them."""
     from skillup.app.planning import default_paths
     from skillup.app.suites import case_as_dict, print_listing
-    from skillup.load.suites import Sampling, load_paths, sampled
+    from skillup.load.suites import load_paths, sampled
     from skillup.plan import Selection
 
     loaded = load_paths(default_paths(paths)).or_raise()
     selection = Selection(case_globs=tuple(case or ()), tags=tuple(tag or ()))
-    suites = sampled(loaded.suites, Sampling(item, sample_size, seed))
+    suites = sampled(loaded.suites, item, sample_size, seed)
     chosen = [(suite, [c for c in suite.cases if selection.takes_loaded(c)]) for suite in suites]
     if as_json:
         print_json([case_as_dict(suite, item) for suite, cases in chosen for item in cases])
