@@ -9,22 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
 from skillup import __version__
+from skillup.app import planning
 from skillup.app.interruption import case_digests, milliseconds_of_starts, reopened
-from skillup.app.planning import (
-    RunRequest,
-    names_of_run,
-    parse_vars,
-    profile_for,
-    secrets_of_plan,
-    warn_of_spared,
-    what_ran,
-)
+from skillup.app.planning import RunRequest
 from skillup.app.provenance import provenance
 from skillup.checks.registry import JUDGED
 from skillup.errors import RunDirectoryError, SkillupError
@@ -85,8 +79,8 @@ class RunSession:
         self._judge: JudgeRouter | None = None
         self._started, self._taken_before = time.monotonic(), 0
         self._environment = dict(os.environ)
-        self.secrets = secrets_of_plan(plan, request.base, self._environment)
-        warn_of_spared(self.secrets, warn)
+        self.secrets = planning.secrets_of_plan(plan, request.base, self._environment)
+        planning.warn_of_spared(self.secrets, warn)
         _warn_of_few_trials(request, plan, self._environment, warn)
         self._cluster = cluster_for(request, plan, self._environment)
         if resume is not None:
@@ -149,7 +143,7 @@ class RunSession:
             stopping=stopping,
             deciding=EarlyStopping(self.plan.jobs, self.directory.run_info()) if decided else None,
             rate_limiter=rate_limiter,
-            variables=parse_vars(request.variables),
+            variables=planning.parse_vars(request.variables),
             last_judged=self._last_judged(),
             seed=request.seed,
             keep_traffic=request.keep_traffic,
@@ -281,7 +275,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
             about["titles"][case_id] = case.title
         if case.tags:
             about["tags"][case_id] = list(case.tags)
-    variables = parse_vars(request.variables).items()
+    variables = planning.parse_vars(request.variables).items()
     return {
         "schema_version": "skillup.run/1",
         "run_id": run_id,
@@ -295,7 +289,9 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         **({"planned": [job.id for job in jobs]} if plan.whole else {}),
         "case_digests": case_digests(jobs),
         "label": request.label,
-        "ran": what_ran(plan, [name for about in suites.values() for name in about["skills"]]),
+        "ran": planning.what_ran(
+            plan, chain.from_iterable(one["skills"] for one in suites.values())
+        ),
     }
 
 
@@ -345,7 +341,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         time_limit=None,
     )
     secrets = NO_SECRETS.also_of(environment, {job.profile.api_key_env for job in plan.jobs})
-    secrets = secrets.sparing(names_of_run(plan, base))
+    secrets = secrets.sparing(planning.names_of_run(plan, base))
     sent = json.dumps(asdict(request))
     if secrets.mask(sent) != sent:
         what = "an option of the command holds a credential, which is not sent to workers"
@@ -416,7 +412,7 @@ def router_of(
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def profile(name: str, root: Path) -> Profile:
-        return of_plan.get((root, name)) or profile_for(base, environment, name, root)
+        return of_plan.get((root, name)) or planning.profile_for(base, environment, name, root)
 
     models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
     place = lambda case: found.get(id(case.assertions))  # noqa: E731
@@ -429,4 +425,4 @@ def simulators_of(
     """Players for the suites of a run; profiles are those of the workspace of `base`."""
     from skillup.simulator import SimulatorFactory
 
-    return SimulatorFactory(models, partial(profile_for, base, environment), secrets)
+    return SimulatorFactory(models, partial(planning.profile_for, base, environment), secrets)

@@ -25,18 +25,9 @@ from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.text import Labels, listed_ids, say, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.line import line_of
-from skillup.store import RunDirectory, StoredTrial, new_run_id
+from skillup.store import RunDirectory, StoredTrial, new_run_id, places
 from skillup.store.export import ANSWERS_FOLDER
 from skillup.store.files import disk_errors
-from skillup.store.places import (
-    LOCK_FILE,
-    RESULT_FILE,
-    RUN_FILE,
-    is_run,
-    runs_folder,
-    runs_in,
-    take_lock,
-)
 from skillup.store.remote import download, is_url
 from skillup.store.stored_run import StoredGrades, StoredRun
 from skillup.workspace.disk import TEMPORARY_ENDING
@@ -62,9 +53,9 @@ def run_path(name: str) -> Path:
     if is_url(name):
         return download(name)
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - a name may be too long for a path
-        return Path(name).parent if Path(name).name == RUN_FILE else Path(name)
-    folder = runs_folder(workspace_root(Path()))
-    ids = runs_in(folder)
+        return Path(name).parent if Path(name).name == places.RUN_FILE else Path(name)
+    folder = places.runs_folder(workspace_root(Path()))
+    ids = places.runs_in(folder)
     if name == LAST and ids:
         # One that was written elsewhere may be newer, and be the one that was meant.
         say(f"{LAST}: {shown_path(folder / ids[-1])}")
@@ -81,14 +72,15 @@ def run_path(name: str) -> Path:
 
 def newest_runs() -> str:
     """For hints: which runs there are."""
-    folder = runs_folder(workspace_root(Path()))
-    newest = ", ".join(reversed(runs_in(folder)[-_SHOWN:]))
+    folder = places.runs_folder(workspace_root(Path()))
+    newest = ", ".join(reversed(places.runs_in(folder)[-_SHOWN:]))
     return f"the newest in {folder}: {newest}" if newest else f"there is no run in {folder} yet"
 
 
 def means_a_run(name: str) -> bool:
     """Whether `name` is `last`, or the id of a run (or the beginning of some)."""
-    return name == LAST or bool(_called(name, runs_in(runs_folder(workspace_root(Path())))))
+    folder = places.runs_folder(workspace_root(Path()))
+    return name == LAST or bool(_called(name, places.runs_in(folder)))
 
 
 def _called(name: str, ids: list[str]) -> list[str]:
@@ -222,7 +214,7 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
             for job in (*own, *begun):
                 for state, found in merged.take_attempts(shard, job, renamed):
                     merged.write_stored("unused" if state == "begun" else state, found)
-        ended_shards = [shard for shard in shards if (shard.path / RESULT_FILE).exists()]
+        ended_shards = [shard for shard in shards if (shard.path / places.RESULT_FILE).exists()]
         results = [shard.read_result(cases=False) for shard in ended_shards]
         ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
         graded = ((job, merged.read_grade(job)) for job in ended)
@@ -277,7 +269,7 @@ def promote(target: str, name: str) -> int:
         raise UsageError(what, hint="promote it where the run is written, and upload that")
     with RunDirectory.open(run_path(target), writable=True) as run:
         check_judgement(run, name)
-        old = run.read_result(cases=False) if (run.path / RESULT_FILE).exists() else None
+        old = run.read_result(cases=False) if (run.path / places.RESULT_FILE).exists() else None
         if old is None or not old.finished:
             hint = "finish it with skillup run --resume"
             raise UsageError(f"--promote {name}: the run is not finished", hint=hint)
@@ -326,7 +318,7 @@ def prune_runs(
         nights.setdefault(row.branch, []).append(row.run_id)
     compared = {run_id for ids in nights.values() for run_id in ids[-NIGHTS:]}
     old = {run_id: Path(row.path) for run_id, row in found.items() if row.started_at < before}
-    for name in runs_in(folder):
+    for name in places.runs_in(folder):
         if os.path.realpath(folder / name) not in known:
             with suppress(RunDirectoryError), RunDirectory.open(folder / name) as run:
                 info = run.run_info()
@@ -358,10 +350,10 @@ def _removed(path: Path, run_id: str, *, dry_run: bool) -> int | None:
     Raises RunDirectoryError if it is being written, holds files that are not skillup's, or cannot
     be removed.
     """
-    if not is_run(path):
+    if not places.is_run(path):
         return None
     with disk_errors("remove", path):
-        lock = take_lock(path / LOCK_FILE)
+        lock = places.take_lock(path / places.LOCK_FILE)
         try:
             with RunDirectory.open(path) as run:
                 if run.run_info().get("run_id") != run_id:

@@ -26,16 +26,8 @@ from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError
 
 from skillup.engines.environment import clean_variables
 from skillup.engines.events import shortened
-from skillup.judges.artifacts import (
-    TOO_LARGE,
-    CannotJudgeError,
-    JudgedPart,
-    JudgePlace,
-    as_json,
-    as_markdown,
-    copy_of,
-    notes_on,
-)
+from skillup.judges import artifacts
+from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace
 from skillup.judges.evaluate import blank_result
 from skillup.judges.material import harmless
 from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
@@ -66,8 +58,8 @@ async def judge_by_script(
         scratch = place.new_directory("script-")
         script, notes = _find_script(path, part, place.suite_root, scratch)
         workspace = scratch / "workspace"
-        lacks = copy_of(part.files, part.read_file, workspace)
-        environment = _environment(part, lacks[TOO_LARGE], place, scratch)
+        lacks = artifacts.copy_of(part.files, part.read_file, workspace)
+        environment = _environment(part, lacks[artifacts.TOO_LARGE], place, scratch)
         argv = command_of(script)
         plan = BoxPlan(
             writable=[workspace, scratch / "home"],
@@ -79,7 +71,7 @@ async def judge_by_script(
                 *installation(argv, environment),
             ],
         )
-        return argv, workspace, environment, [*notes, *part.notes, *notes_on(lacks)], plan
+        return argv, workspace, environment, [*notes, *part.notes, *artifacts.notes_on(lacks)], plan
 
     try:
         argv, workspace, environment, notes, plan = await anyio.to_thread.run_sync(prepare)
@@ -173,9 +165,10 @@ def _environment(
         directory.mkdir()
     record, last = part.record, part.last
     variables = {"EVAL_WORKSPACE": str(scratch / "workspace"), "EVAL_TURNS": str(len(record.turns))}
+    markdown = "\n".join(artifacts.as_markdown(part.exchanges))
     for name, file, text in (
-        ("EVAL_TRANSCRIPT_PATH", "transcript.json", as_json(part.turns, record.history)),
-        ("EVAL_TRANSCRIPT_MARKDOWN_PATH", "transcript.md", "\n".join(as_markdown(part.exchanges))),
+        ("EVAL_TRANSCRIPT_PATH", "transcript.json", artifacts.as_json(part.turns, record.history)),
+        ("EVAL_TRANSCRIPT_MARKDOWN_PATH", "transcript.md", markdown),
         ("EVAL_FINAL_MESSAGE_PATH", "final_message.txt", last.response),
         ("EVAL_RECORD_PATH", "record.json", record.model_dump_json()),
     ):

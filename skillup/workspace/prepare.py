@@ -21,18 +21,7 @@ from skillup.process.run import ProcessRequest, run_process, run_quiet
 from skillup.schema.case import Context, GitContext
 from skillup.schema.record import ErrorKind, SkillInfo, TurnError
 from skillup.schema.templates import UnresolvedNameError, render
-from skillup.workspace.disk import (
-    Entry,
-    copy_entries,
-    do_beside,
-    ensure_directory,
-    is_below,
-    list_tree,
-    open_at_once,
-    refuse_full_disk,
-    shown,
-    stays_inside,
-)
+from skillup.workspace import disk
 from skillup.workspace.globs import matches_any_glob
 
 _COMMAND_CHARACTERS = 200
@@ -82,10 +71,10 @@ async def prepare_workspace(
     root = destination
 
     def place_files() -> None:
-        ensure_directory(root)
+        disk.ensure_directory(root)
         if context.fixture is not None:
             source = (suite_root / context.fixture).resolve()
-            copy_entries(list(_checked(list_tree(source), source)), source, root)
+            disk.copy_entries(list(_checked(disk.list_tree(source), source)), source, root)
         _write_inline_files(root, context.files, None if context.literal else variables)
 
     def install() -> list[InstalledSkill]:
@@ -95,12 +84,12 @@ async def prepare_workspace(
         return installed
 
     try:
-        await do_beside(context.fixture is None and not context.files, place_files)
+        await disk.do_beside(context.fixture is None and not context.files, place_files)
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
             await _prepare_repository(_Git(root, env, timeout_seconds, within), context.git, patch)
-        installed = await do_beside(not skills, install)
+        installed = await disk.do_beside(not skills, install)
         commands = [("environment.setup_steps", command) for command in setup_steps]
         commands += [("context.setup", command) for command in context.setup]
         for field, command in commands:
@@ -113,7 +102,7 @@ async def prepare_workspace(
     except PreparationError as failure:
         return failure.error
     except OSError as error:
-        refuse_full_disk(error, destination)
+        disk.refuse_full_disk(error, destination)
         where = f" ({error.filename})" if error.filename else ""
         return TurnError(
             kind="setup",
@@ -124,15 +113,15 @@ async def prepare_workspace(
     return PreparedWorkspace(root, tuple(installed), not filled)
 
 
-def _checked(entries: Iterable[Entry], root: Path) -> Iterator[Entry]:
+def _checked(entries: Iterable[disk.Entry], root: Path) -> Iterator[disk.Entry]:
     """Raises PreparationError for a link that leads out, as the agent would work on the original,
     and for what cannot be copied.
     """
     for entry in entries:
-        place = f"{root}/{shown(entry.path)}"
+        place = f"{root}/{disk.shown(entry.path)}"
         if entry.kind == "special":
             raise PreparationError(f"{place} is a FIFO, socket or device; remove or exclude it")
-        if entry.kind == "link" and not stays_inside(root, entry.path):
+        if entry.kind == "link" and not disk.stays_inside(root, entry.path):
             raise PreparationError(
                 f"the symbolic link {place} leads out of {root}; replace it by what it points to, "
                 "or by a relative link within"
@@ -145,7 +134,7 @@ def _write_inline_files(
 ) -> None:
     """Over what a fixture may have put there; without `variables` the texts are no templates."""
     for path, content in files.items():
-        if not is_below(path):
+        if not disk.is_below(path):
             raise PreparationError(f"`context.files`: {path!r} is no path in the workspace")
         target = workspace / path
         try:
@@ -293,7 +282,7 @@ def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
     if not exclude.resolve().is_relative_to(workspace):  # a setup command made it a link
         return
     exclude.parent.mkdir(exist_ok=True)
-    with open_at_once(exclude, "a", encoding="utf-8", errors="surrogateescape") as file:
+    with disk.open_at_once(exclude, "a", encoding="utf-8", errors="surrogateescape") as file:
         for path in (directory for skill in skills for directory in skill.directories):
             file.write("\n{}\n".format(re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/")))
 
@@ -341,7 +330,7 @@ def install_skill(
     directories = tuple(dict.fromkeys(places))
     for directory in directories:
         refused = f"the skill {name} cannot be installed to {directory!r}: "
-        if not is_below(directory):
+        if not disk.is_below(directory):
             raise PreparationError(f"{refused}it is no path in the workspace")
         place = workspace / directory
         if os.path.lexists(place):
@@ -381,8 +370,8 @@ def skill_digests(files: Sequence[SkillFile]) -> tuple[str, dict[str, str]]:
         with source.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         executable = "x" if status.st_mode & stat.S_IXUSR else "-"
-        whole.update(f"{shown(path)}\0{executable}\0{digest}\n".encode())
-        each[shown(path)] = f"{executable}{digest[:16]}"
+        whole.update(f"{disk.shown(path)}\0{executable}\0{digest}\n".encode())
+        each[disk.shown(path)] = f"{executable}{digest[:16]}"
     return whole.hexdigest(), each
 
 
@@ -399,7 +388,7 @@ def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[SkillFile]:
         parts = path.split("/")
         return parts[0] == _CASES or not _NEVER.isdisjoint(parts)
 
-    found = list_tree(root, leave_out=lambda p, _: never(p) or matches_any_glob(p, exclude))
+    found = disk.list_tree(root, leave_out=lambda p, _: never(p) or matches_any_glob(p, exclude))
     for entry in _checked(found, root):
         path, source = entry.path, root / entry.path
         if entry.kind == "file":

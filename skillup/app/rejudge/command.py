@@ -19,27 +19,11 @@ from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import ExitCode, SkillupError, UsageError
+from skillup.judges import rejudge
 from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
 from skillup.judges.models import Preview, StoredAnswer
 from skillup.judges.question import parse_model
-from skillup.judges.rejudge import (
-    NOW,
-    RECORDED,
-    JudgeColumn,
-    RegradeItem,
-    judged_by,
-    pairs_of,
-)
-from skillup.reports.rejudging import (
-    JUDGEMENT_VERSION,
-    RejudgeCounts,
-    counts_line,
-    judged_lines,
-    judgement_json,
-    panel_data,
-    print_panel,
-    took_words,
-)
+from skillup.reports import rejudging
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line, print_table
 from skillup.reports.text import Labels, count, money, plain, say, tokens
@@ -69,7 +53,7 @@ def judge_again(request: RejudgeRequest) -> int:
     if request.as_json:
         _write_json(judged, request, judging)
     else:
-        _show(judged, request, counts)
+        _show(judged, request, judging)
     if kept and request.write is not None:
         with RunDirectory.open(source.path, writable=True) as run:
             run.write_judgement(request.write, kept, judging.about())
@@ -84,7 +68,7 @@ def judge_again(request: RejudgeRequest) -> int:
 
 def _write_json(judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging) -> None:
     head: dict[str, Any] = {
-        "schema_version": JUDGEMENT_VERSION,
+        "schema_version": rejudging.JUDGEMENT_VERSION,
         "judged_at": utc_now(),
         "skillup_version": __version__,
         "source": str(request.source.path),
@@ -104,11 +88,11 @@ def _write_json(judged: Iterator[Judged], request: RejudgeRequest, judging: Reju
             saved = sorted(source.not_needed)
             analysis = analyse(lines, info, not_run=missing, not_needed=saved)
     head = json.loads(to_json(head, judging.secrets.mask, indent=None))
-    sys.stdout.write(judgement_json(head, rows, counts, analysis))
+    sys.stdout.write(rejudging.judgement_json(head, rows, counts, analysis))
 
 
-def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:
-    console, source = make_console(), request.source
+def _show(judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging) -> None:
+    console, source, counts = make_console(), request.source, judging.counts
     # A case's own id may hold slashes.
     labels = Labels(job.rsplit("/", 3)[1:] for job in source.planned)
     if source.kind == "session" and source.path.is_dir():
@@ -116,14 +100,14 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        for line in judged_lines(labels.label(*job_id.rsplit("/", 3)), grade, change):
+        for line in rejudging.judged_lines(labels.label(*job_id.rsplit("/", 3)), grade, change):
             print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")
         console.print()
-        print_line(console, counts_line(counts, compared=compared))
+        print_line(console, rejudging.counts_line(counts, compared=compared))
         if counts.took is not None:
-            calls, stored, total, cost = took_words(counts.took.model_dump())
+            calls, stored, total, cost = rejudging.took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             by = ", by batches" if request.batch else ""
             print_line(console, f"judges that read{by}: {words}")
@@ -131,7 +115,7 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
 
 def check_new_name(source: RecordSource, name: str) -> None:
     """Raises UsageError unless the judgement `name` could be kept."""
-    if not _NAME.fullmatch(name) or name in (ORIGINAL, RECORDED):
+    if not _NAME.fullmatch(name) or name in (ORIGINAL, rejudge.RECORDED):
         hint = "letters, digits, dots, dashes and underscores; not `original`, not `recorded`"
         raise UsageError(f"--write {name}: that is no name for a judgement", hint=hint)
     if source.run is None:
@@ -175,25 +159,28 @@ def compare_judges(
     texts: Texts = {}  # The label file's jobs alone: of a long run they are much
     labelled, trials = {label.job for label in labels}, 0
 
-    def add(column: JudgeColumn, job: str, found: Grade) -> None:
+    def add(column: rejudge.JudgeColumn, job: str, found: Grade) -> None:
         grade = masked(found, judging.secrets)
         column.add(job, grade)
         if labelled & {job, job.rsplit("/", 3)[0]}:
             texts.update(texts_of(job, grade))
 
-    def asked() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
+    def asked() -> Iterator[tuple[tuple[rejudge.JudgeColumn, str], rejudge.RegradeItem]]:
         nonlocal trials
         for subject, item in judging.items():
             trials += 1
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))
             for column in columns:
-                known = subject.grade() if column.name in (RECORDED, request.source.since) else None
+                known = None
+                if column.name in (rejudge.RECORDED, request.source.since):
+                    known = subject.grade()
                 if known is not None:
                     add(column, subject.job_id, known)
                     continue
-                model = column.model
-                case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
+                case = item.case
+                if column.model is not None:
+                    case = rejudge.judged_by(case, column.model, Path.cwd())
                 yield (column, subject.job_id), replace(anew, case=case)
 
     for (column, job), grade in judging.graded(asked()):
@@ -204,28 +191,28 @@ def compare_judges(
     if labels and all(len(score.unmatched) == len(labels) for score in scores.values()):
         hint = "write one with `skillup label`"
         raise UsageError(f"{labels_file}: no label is of anything that was judged", hint=hint)
-    pairs = pairs_of(columns) if against else []
-    data = panel_data(str(request.source.path), columns, pairs, scores, trials)
+    pairs = rejudge.pairs_of(columns) if against else []
+    data = rejudging.panel_data(str(request.source.path), columns, pairs, scores, trials)
     if request.as_json:
         sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
     elif against or scores:
-        print_panel(data, make_console(), quiet=request.quiet)
+        rejudging.print_panel(data, make_console(), quiet=request.quiet)
     failed = any(column.failures() for column in columns)
     return ExitCode.ERROR if failed or judging.counts.damaged else ExitCode.PASSED
 
 
-def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColumn]:
-    others = [JudgeColumn(name, name) for name in against]
+def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[rejudge.JudgeColumn]:
+    others = [rejudge.JudgeColumn(name, name) for name in against]
     if len(others) > 1:
         return others
     was_judged = request.source.kind not in ("session", "input")
     if not others:
-        recorded = request.source.since or RECORDED
-        return [JudgeColumn(recorded if was_judged and not request.cases else NOW)]
+        recorded = request.source.since or rejudge.RECORDED
+        return [rejudge.JudgeColumn(recorded if was_judged and not request.cases else rejudge.NOW)]
     if not was_judged:
         hint = "give --against a second time"
         raise UsageError("there is no recorded grade to compare with", hint=hint)
-    return [JudgeColumn(request.source.since or RECORDED), *others]
+    return [rejudge.JudgeColumn(request.source.since or rejudge.RECORDED), *others]
 
 
 # What would be asked: `--show-prompt` and `--estimate`. Nobody is.

@@ -17,27 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 from pydantic import BaseModel
 
-from skillup.app.planning import (
-    FALLBACK_VARIABLE,
-    collect_secrets,
-    keys_of,
-    models_of,
-    profile_for,
-    with_judge_models,
-)
+from skillup.app import planning
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.importers.judge_debug import MockedJudge
-from skillup.judges.rejudge import (
-    GradeChange,
-    Judges,
-    RegradeItem,
-    by_judges,
-    by_rules,
-    compare,
-    read_by,
-)
+from skillup.judges import rejudge
 from skillup.load.discover import find_suites, suite_root
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.plan import Selection
@@ -61,7 +46,7 @@ _AT_ONCE = 8  # Records; how many questions are under way at once, their readers
 _IN_BATCHES = 300  # Records of `--batch`: what they ask goes out together
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
-Judged = tuple[str, Grade, GradeChange | None]
+Judged = tuple[str, Grade, rejudge.GradeChange | None]
 """Job id, new grade, and what changed (None: there is no older grade)."""
 Edited = tuple[LoadedSuite, LoadedCase]
 """A case as its file says now, by which records are judged instead of by their own."""
@@ -119,7 +104,7 @@ class Rejudging:
                 older = masked(recorded, self.secrets)
             if last is not None:
                 last[subject.job_id] = grade
-            change = compare(older, grade) if older is not None else None
+            change = rejudge.compare(older, grade) if older is not None else None
             self.counts.add(grade, change)
             yield subject.job_id, grade, change
 
@@ -132,13 +117,13 @@ class Rejudging:
 
         given, run = self.request.judge_model, self.source.info.get("request") or {}
         ours = given or run.get("judge_model")
-        usual = os.environ.get(FALLBACK_VARIABLE) or run.get("judge_model_fallback")
+        usual = os.environ.get(planning.FALLBACK_VARIABLE) or run.get("judge_model_fallback")
         loaded = load_paths(self.request.cases)
         say(*map(problem_line, loaded.warnings))
         if ours and not given:
             say(f"note: the judges are {ours}, as in the run; --judge-model names others")
         suites = [
-            with_judge_models(suite, None if given else ours, usual)
+            planning.with_judge_models(suite, None if given else ours, usual)
             for suite in loaded.or_raise().suites
         ]
         found = [(suite, one) for suite in suites for one in suite.cases]
@@ -163,7 +148,7 @@ class Rejudging:
     def _say(self, note: str) -> None:
         say(f"note: {self.secrets.mask(note)}")
 
-    def items(self) -> Iterator[tuple[RecordSubject, RegradeItem]]:
+    def items(self) -> Iterator[tuple[RecordSubject, rejudge.RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
         only, source, counts, seen = self._only(), self.source, self.counts, set[str]()
         case, suite = (only[1].case, only[0].name) if only is not None else (None, "")
@@ -183,12 +168,12 @@ class Rejudging:
             trials = count(counts.left_out, "trial")
             self._say(f"{trials} of cases that --cases lacks: not judged")
 
-    def graded(self, items: Iterator[tuple[T, RegradeItem]]) -> Iterator[tuple[T, Grade]]:
+    def graded(self, items: Iterator[tuple[T, rejudge.RegradeItem]]) -> Iterator[tuple[T, Grade]]:
         """In order; of some at a time, those that judges read are read at once."""
         while some := list(islice(items, _IN_BATCHES if self.request.batch else _AT_ONCE)):
-            grades = [by_rules(item) for _, item in some]
+            grades = [rejudge.by_rules(item) for _, item in some]
             to_read = [item for (_, item), g in zip(some, grades, strict=True) if g is None]
-            read = iter(by_judges(to_read, self._readers) if to_read else ())
+            read = iter(rejudge.by_judges(to_read, self._readers) if to_read else ())
             for (about, item), grade in zip(some, grades, strict=True):
                 if grade is None:
                     grade = next(read)
@@ -212,7 +197,7 @@ class Rejudging:
                 raise UsageError(what, hint="give the case's own file, or choose it with -k")
         return chosen[0] if len(chosen) == 1 else None
 
-    def _item_of(self, subject: RecordSubject, only: Edited | None) -> RegradeItem | None:
+    def _item_of(self, subject: RecordSubject, only: Edited | None) -> rejudge.RegradeItem | None:
         """What it is judged by; None: it is not chosen, or is left out, which is counted."""
         record = subject.record
         tags = record.case.get("tags")
@@ -222,7 +207,7 @@ class Rejudging:
         if self.edited is None:
             if (own := self._case_in(subject)) is None:
                 return None
-            return RegradeItem(record, subject.read_file, self._read_by(own))
+            return rejudge.RegradeItem(record, subject.read_file, self._read_by(own))
         edited = self._edited_for(record) or (only if self.source.kind != "run" else None)
         if edited is None:
             self.counts.left_out += 1
@@ -235,7 +220,7 @@ class Rejudging:
             known = contents.get(state.sha256 or "")
             return known if known is not None else subject.read_file(state)
 
-        return RegradeItem(record, read_file, self._read_by(loaded.case, suite.suite))
+        return rejudge.RegradeItem(record, read_file, self._read_by(loaded.case, suite.suite))
 
     def _edited_for(self, record: Record) -> Edited | None:
         """Of the cases with the record's id that of its suite, if there are several."""
@@ -264,7 +249,7 @@ class Rejudging:
 
     def _read_by(self, case: Case, suite: Suite | None = None) -> Case:
         model = self.request.judge_model
-        return case if model is None else read_by(case, model, Path.cwd(), suite)
+        return case if model is None else rejudge.read_by(case, model, Path.cwd(), suite)
 
 
 # Edited cases.
@@ -323,9 +308,9 @@ def secrets_of(source: RecordSource, edited: Sequence[Edited] | None) -> Secrets
     profiles = []
     for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
         with suppress(SkillupError):  # of another workspace; runs keep no values of keys
-            profiles.append(profile_for(Path(), os.environ, name, Path()))
+            profiles.append(planning.profile_for(Path(), os.environ, name, Path()))
     cases = list({id(one.like): one.like for _, one in edited or ()}.values())
-    secrets = collect_secrets(os.environ, profiles, suites, cases, names)
+    secrets = planning.collect_secrets(os.environ, profiles, suites, cases, names)
     # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
     base = Path((info.get("request") or {}).get("directory") or ".").absolute()
     paths = (suite.get("path") for suite in (info.get("suites") or {}).values())
@@ -346,7 +331,7 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
 # Who answers what only a judge can.
 
 
-def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> Judges:
+def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> rejudge.Judges:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
     Stored answers are not asked for again; where judges are `compared` all are, and written-down
@@ -383,7 +368,7 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
     def reader(_: Record, case: Case) -> Any:
         model = case.judge_model.model if case.judge_model is not None else ""
         anew = (compared or edited) and model.startswith("scripted:")
-        router = router_for(frozenset(keys_of(models_of((), [case]))), anew)
+        router = router_for(frozenset(planning.keys_of(planning.models_of((), [case]))), anew)
         results = None if compared else source.mock_results
         return router if results is None else MockedJudge(results, router)
 
@@ -415,4 +400,4 @@ def _profile(source: RecordSource, name: str, _: Path) -> Profile:
             return Profile.model_validate(recorded[name])
     if source.kind == "input" and name == INPUT_PROFILE:
         raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
-    return profile_for(Path(), os.environ, name, Path())
+    return planning.profile_for(Path(), os.environ, name, Path())

@@ -20,16 +20,7 @@ from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import FileState, Record
 from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
-from skillup.store import RunDirectory
-from skillup.store.export import (
-    INFO_FILE,
-    RECORD_FILE,
-    TRIALS_FOLDER,
-    exported_content,
-    exported_trial,
-    exported_trials,
-    load_info,
-)
+from skillup.store import RunDirectory, export
 from skillup.store.places import RESULT_FILE, RUN_FILE
 from skillup.store.remote import is_url
 from skillup.store.stored_run import load_result
@@ -102,7 +93,7 @@ def open_source(
         return _run(run_path(target))
     if (path.is_dir() or is_json) and (found := _exported(path)) is not None:
         return found
-    if is_json or (path / RECORD_FILE).is_file():
+    if is_json or (path / export.RECORD_FILE).is_file():
         raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
     if path.is_dir():
         if any(path.rglob("*.jsonl")):
@@ -163,10 +154,10 @@ def _exported(path: Path) -> RecordSource | None:
     here = path.resolve()
     here = here if here.is_dir() else here.parent
     for folder in (here, *here.parents):
-        if (folder / INFO_FILE).is_file() and (folder / TRIALS_FOLDER).is_dir():
+        if (folder / export.INFO_FILE).is_file() and (folder / export.TRIALS_FOLDER).is_dir():
             source = RecordSource(path, "run", _read_exported)
-            _know(source, load_info(folder), folder)
-            if (here / RECORD_FILE).is_file():
+            _know(source, export.load_info(folder), folder)
+            if (here / export.RECORD_FILE).is_file():
                 source.kind, source.planned = "record", frozenset()
                 source.stopped, source.read = None, partial(_read_exported, only=here)
             return source
@@ -179,12 +170,12 @@ def _read_exported(
     """As :func:`_read_run`, of all trials or `only` that in this folder."""
     assert source.folder is not None
     order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
-    trials = exported_trials(source.folder)
+    trials = export.exported_trials(source.folder)
     for job, place in sorted(trials, key=lambda trial: order.get(trial[0], len(order))):
         if only in (None, place.resolve()):
             with _noted(source, job):
-                found = exported_trial(job, place)
-                content = partial(exported_content, source.folder)
+                found = export.exported_trial(job, place)
+                content = partial(export.exported_content, source.folder)
                 yield RecordSubject(job, found.record(), content, found.grade)
 
 
