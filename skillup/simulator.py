@@ -23,7 +23,6 @@ from skillup.judges.question import PROMPTS, AnswerForm, AskModel, ModelQuestion
 from skillup.judges.question import Reason as NotBlank
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.plan import Job
-from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import Profile
@@ -46,7 +45,6 @@ class SimulatorFactory:
 
     models: Models
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
-    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
     _checked: dict[str, Availability] = field(default_factory=dict)  # By the profile's name
 
     async def problem(
@@ -78,7 +76,7 @@ class SimulatorFactory:
         seconds, profile = suite.timeout_seconds or who.timeout_seconds, who
         checked, engine = self._checked.get(who.name), engine_of(who)
         trial["version"] = checked.version if checked is not None else None
-        trial |= {"script": suite.scripted, "secrets": self.secrets}
+        trial |= {"script": suite.scripted, "secrets": self.models.secrets}
 
         def session() -> ThrottledSession:
             context = context_in(scratch, profile, self.models.environment, **trial)

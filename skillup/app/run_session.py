@@ -130,12 +130,14 @@ class RunSession:
         cases = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
+            from skillup.judges.models import Models
+
             anew, mask = request.no_judge_cache, secrets.mask
             cache = answer_cache(self.directory.answers, request.base, mask, anew=anew)
-            plan, base = self.plan, request.base
-            self._judge = router_of(plan, base, environment, secrets, cache, rate_limiter)
+            models = Models(environment, secrets, cache, rate_limiter=rate_limiter)
+            self._judge = router_of(self.plan, request.base, models)
             if played:
-                simulators = simulators_of(self._judge.models, base, environment, secrets)
+                simulators = simulators_of(models, request.base)
         return RunOptions(
             run_id=self.run_id,
             environment=environment,
@@ -394,16 +396,8 @@ def answer_cache(
     return AnswerCache(run, shared, anew=anew)
 
 
-def router_of(
-    plan: Plan,
-    base: Path,
-    environment: Mapping[str, str],
-    secrets: Secrets,
-    cache: AnswerCache,
-    rate_limiter: RateLimiter,
-) -> JudgeRouter:
+def router_of(plan: Plan, base: Path, models: Models) -> JudgeRouter:
     """Who judges the cases of `plan`; other profiles are those of the workspace of `base`."""
-    from skillup.judges.models import Models
     from skillup.judges.router import JudgeRouter
 
     # An item's case has the very checks of the one that it is like.
@@ -412,17 +406,15 @@ def router_of(
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def profile(name: str, root: Path) -> Profile:
-        return of_plan.get((root, name)) or planning.profile_for(base, environment, name, root)
+        known = of_plan.get((root, name))
+        return known or planning.profile_for(base, models.environment, name, root)
 
-    models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
     place = lambda case: found.get(id(case.assertions))  # noqa: E731
-    return JudgeRouter(models, profile, place, secrets=secrets)
+    return JudgeRouter(models, profile, place)
 
 
-def simulators_of(
-    models: Models, base: Path, environment: Mapping[str, str], secrets: Secrets
-) -> SimulatorFactory:
+def simulators_of(models: Models, base: Path) -> SimulatorFactory:
     """Players for the suites of a run; profiles are those of the workspace of `base`."""
     from skillup.simulator import SimulatorFactory
 
-    return SimulatorFactory(models, partial(planning.profile_for, base, environment), secrets)
+    return SimulatorFactory(models, partial(planning.profile_for, base, models.environment))

@@ -94,9 +94,8 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
 
-    secrets = NO_SECRETS.also_of(os.environ)
-    models = Models(os.environ, secrets.mask)
-    simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
+    models = Models(os.environ, NO_SECRETS.also_of(os.environ))
+    simulators = simulators_of(models, Path.cwd())
     found: dict[Problem, None] = {}
     for loaded in cases:
         case = loaded.like

@@ -250,7 +250,7 @@ class _AgentJudge:
         if isinstance(engine, SchemaAnswers):
             schema, own = answer_schema(list(self.asked)), bool(judge.skills)
             profile = engine.answering(profile, schema, root, own_skills=own)
-        own_keys = {"script": judge.scripted, "seed": sample, "secrets": place.secrets}
+        own_keys = {"script": judge.scripted, "seed": sample, "secrets": place.models.secrets}
         trial = context_in(root, profile, place.models.environment, streams=NoStreams(), **own_keys)
         directory = trial.workspace
         lacks = copy_of(judged.files, judged.read_file, directory / "workspace")

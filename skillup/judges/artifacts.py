@@ -19,7 +19,6 @@ from skillup.engines.events import shortened
 from skillup.frozen import frozen
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models import Models
-from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
@@ -32,11 +31,10 @@ Files = Mapping[str, FileState]
 
 @frozen
 class JudgePlace:
-    models: Models  # Environment, mask, rate limiter and kept answers are its
+    models: Models  # Environment, secrets, rate limiter and kept answers are its
     scratch: Path  # An empty directory of this judging alone; whoever made it removes it
     profiles: Callable[[str | None], Profile]  # By name; None: the record's own. Raises UsageError
     suite_root: Path  # What the paths of the case are relative to; it need not be there any more
-    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
 
     def new_directory(self, prefix: str) -> Path:
         self.scratch.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ from skillup.judges.question import (
 from skillup.load.model import judge_settings, read_by_model
 from skillup.load.yaml_reader import read_model
 from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import Secrets
 from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeCriterion, JudgeScript
@@ -191,12 +192,16 @@ class Models:
     """Every model, whoever provides it. To be closed before it is used in another event loop."""
 
     environment: Mapping[str, str]  # The user's own; keys and addresses are taken from it
-    mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too
+    secrets: Secrets  # Hidden: from the models that are asked, too
     answers: AnswerCache = field(default_factory=AnswerCache)  # Where answers are kept
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)  # Shared with agents
     batch: Callable[[str], object] | None = None  # Given: by providers' batches; is told of them
     programs: AbstractAsyncContextManager[object] = field(default_factory=nullcontext)  # Limits
     _remote: RemoteModels | None = field(init=False, default=None)
+
+    @property
+    def mask(self) -> Callable[[str], str]:
+        return self.secrets.mask
 
     def asker(self, suite_root: Path) -> AskModel:
         """For the questions of one suite: its written-down judges are looked for there."""

@@ -20,7 +20,6 @@ from skillup.judges.reading import NAME_ONE, defect_message
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
 from skillup.load.model import judge_models, model_for, read_by_model
-from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
@@ -40,7 +39,6 @@ class JudgeRouter:
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
     case_location: Callable[[Case], tuple[Path, str] | None] = lambda _: None
     """Suite root and profile's name of a case that is about to be run; None: not known."""
-    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,7 +101,7 @@ class JudgeRouter:
         def profiles(name: str | None) -> Profile:
             return self.profiles(name or own_profile, suite_root)
 
-        return JudgePlace(self.models, scratch, profiles, suite_root, self.secrets)
+        return JudgePlace(self.models, scratch, profiles, suite_root)
 
 
 async def judge_by_program(

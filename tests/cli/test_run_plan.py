@@ -11,8 +11,7 @@ from skillup.app.interruption import milliseconds_of_starts, resume_command, run
 from skillup.app.planning import RunRequest, plan_of
 from skillup.app.run_session import router_of
 from skillup.errors import SkillupError
-from skillup.judges.models import AnswerCache
-from skillup.ratelimit import RateLimiter
+from skillup.judges.models import Models
 from skillup.redaction.secrets import NO_SECRETS
 from tests.support.project import Project
 
@@ -53,7 +52,7 @@ def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) 
     plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
     environment = dict(os.environ)
     secrets = NO_SECRETS.also_of(environment)
-    desk = router_of(plan, project.root, environment, secrets, AnswerCache(), RateLimiter())
+    desk = router_of(plan, project.root, Models(environment, secrets))
     problem = desk.problem(plan.jobs[1].loaded.case)
     assert "there is no engine" not in (problem.message if problem else "")
     (project.root / "two/engines/reviewer.yaml").unlink()

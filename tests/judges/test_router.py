@@ -13,6 +13,7 @@ from skillup.judges import grade
 from skillup.judges.models import Models
 from skillup.judges.router import JudgeRouter
 from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
@@ -30,7 +31,7 @@ def profile(name: str, _: Path) -> Profile:
 
 def router(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
-    models = Models(environment, str, kept, rate_limiter=RateLimiter(0))
+    models = Models(environment, NO_SECRETS, kept, rate_limiter=RateLimiter(0))
     return JudgeRouter(models, profile, lambda _: (root, "scripted"))
 
 
@@ -83,7 +84,7 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     def lost(name: str, root: Path) -> Profile:
         raise KeyError("profile")
 
-    broken = JudgeRouter(Models(KEYS, str), lost)
+    broken = JudgeRouter(Models(KEYS, NO_SECRETS), lost)
     agent = {"type": "agent_judge", "criteria": "It asks"}
     graded = judge(broken, case(judge=agent), tmp_path)
     assert graded.status == "ERROR"

@@ -16,6 +16,7 @@ from skillup.judges.models import Models
 from skillup.judges.question import read_answer
 from skillup.judges.session import ThrottledSession, context_in
 from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.case import Case, Persona
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import HistoryItem
@@ -130,7 +131,7 @@ def speak(
     streams: KeptStreams | None = None,
 ) -> list[SimulatorMessage]:
     profile = Profile(name="player", engine="scripted", permission="read_only")
-    models = Models({"PATH": os.environ["PATH"]}, str)
+    models = Models({"PATH": os.environ["PATH"]}, NO_SECRETS)
     script = Script.model_validate({"replies": replies})
 
     def session() -> ThrottledSession:

@@ -73,8 +73,7 @@ def asking(
 
     async def main() -> T:
         kept, limiter = cached or AnswerCache(), rate_limiter or RateLimiter(0)
-        mask = NO_SECRETS.also_of(environment).mask
-        models = Models(environment, mask, kept, limiter)
+        models = Models(environment, NO_SECRETS.also_of(environment), kept, limiter)
         try:
             return await work(models.asker(suite_root))
         finally:

@@ -16,6 +16,7 @@ from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.models import AnswerCache, Models
 from skillup.judges.router import JudgeRouter, judge_by_program
 from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import Secrets
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
@@ -58,11 +59,8 @@ class Bench:
     def place(self) -> JudgePlace:
         """Where judges judge; `SECRET` is masked."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.base), **self.environment}
-
-        def mask(text: str) -> str:
-            return text.replace(SECRET, "***")
-
-        models = Models(environment, mask, self.answers or AnswerCache(), self.rate_limiter)
+        secrets, kept = Secrets({"KEY": SECRET}), self.answers or AnswerCache()
+        models = Models(environment, secrets, kept, self.rate_limiter)
         return JudgePlace(models, self.base / "scratch", self._profile, self.suite)
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:

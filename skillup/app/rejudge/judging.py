@@ -359,11 +359,11 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
         else:
             answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
         answers.preview = preview
-        models = Models(environment, secrets.mask, answers)
+        models = Models(environment, secrets, answers)
         if request.batch:
             models.batch = lambda text: say(f"note: {text}")
             models.programs = anyio.CapacityLimiter(_AT_ONCE)  # of agents and scripts
-        return JudgeRouter(models, partial(_profile, source), secrets=secrets)
+        return JudgeRouter(models, partial(_profile, source))
 
     def reader(_: Record, case: Case) -> Any:
         model = case.judge_model.model if case.judge_model is not None else ""

@@ -13,6 +13,7 @@ from skillup.app.planning import keys_of, models_of
 from skillup.judges.models import Models, with_judge_model
 from skillup.judges.question import endpoint_of
 from skillup.load.model import judge_models, merge_defaults
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.judge_model import JudgeModel
@@ -21,7 +22,7 @@ from tests.support.asking import KEYS
 
 
 def problem(model: str, environment: Mapping[str, str], **settings: str) -> str | None:
-    models = Models(environment, str)
+    models = Models(environment, NO_SECRETS)
     return models.problem(JudgeModel.model_validate({"model": model, **settings}), Path())
 
 

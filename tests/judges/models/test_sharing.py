@@ -14,6 +14,7 @@ from skillup.judges import grade
 from skillup.judges.models import Models
 from skillup.judges.router import JudgeRouter
 from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
@@ -60,7 +61,7 @@ def conversation(url: str, api: str, **case: Any) -> dict[str, Any]:
     }
     case_ = Case.model_validate(written).model_dump(mode="json", by_alias=True, exclude_unset=True)
     recorded = make_record(*turns, case=case_)
-    models = Models(KEYS, str, rate_limiter=RateLimiter(0))
+    models = Models(KEYS, NO_SECRETS, rate_limiter=RateLimiter(0))
     router = JudgeRouter(models, lambda name, _: Profile(name=name, engine="scripted"))
 
     async def main() -> Grade:
