@@ -129,13 +129,11 @@ def _find_script(
 
 def command_of(script: Path) -> tuple[str, ...]:
     """How to start it: by its executable bit, first line or ending. Raises CannotJudgeError."""
+    if not script.is_file():  # a pipe might never end
+        raise CannotJudgeError(f"there is no script {script}; correct its path")
     try:
-        if script.exists() and not script.is_file():  # a pipe might never end
-            raise CannotJudgeError(f"the script {script} is no file; correct its path")
         with script.open("rb") as file:
             start = file.read(512)
-    except FileNotFoundError:
-        raise CannotJudgeError(f"there is no script {script}; correct its path") from None
     except OSError as error:
         why = f"the script {script} cannot be read: {error.strerror or error}"
         raise CannotJudgeError(why) from error
@@ -198,7 +196,6 @@ def _environment(
 # The verdict: an exit code, and perhaps a JSON object.
 
 _DECIDING = ("pass", "passed", "score", "assertions", "details")
-_CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
 # `[ok] …` and `[1/3] …` are ways to write a log.
 _LIKE_JSON = re.compile(
     r"""^(?P<line>[ \t]*(?:\{|\[\s*(?:[\[{"']|\]|$)))"""
@@ -263,10 +260,8 @@ def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) 
         problem = f"{late}, and was ended; raise `timeout_seconds`"
     elif code is None:
         problem = "the script was ended by a signal, or printed more than is allowed"
-    elif code in _CANNOT_RUN:
-        problem = f"the script ended with code {code} ({_CANNOT_RUN[code]})"
-    elif code >= 128:
-        problem = f"a signal ended the script's work (exit code {code})"
+    elif code in (126, 127) or code >= 128:
+        problem = f"exit code {code}: a command of the script was not run, or ended by a signal"
     if problem is not None and (words := complaint or evidence):
         problem = f"{problem}: {words}"
     passed = code == 0

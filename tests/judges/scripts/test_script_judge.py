@@ -39,10 +39,10 @@ def _sh(bench: Bench, body: str, name: str = "judge.sh") -> dict[str, object]:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("no-such-command-at-all", "a command was not found"),
-        ("exit 126", "it may not be executed"),
+        ("no-such-command-at-all", "exit code 127: a command of the script was not run"),
+        ("exit 126", "exit code 126: a command of the script was not run"),
         ("kill -9 $$", "ended by a signal"),
-        ("sh -c 'kill -15 $$'; exit $?", "a signal ended the script's work"),
+        ("sh -c 'kill -15 $$'; exit $?", "exit code 143: a command"),
     ],
 )
 def test_what_is_no_verdict_is_an_error(bench: Bench, body: str, said: str) -> None:
