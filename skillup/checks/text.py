@@ -155,8 +155,6 @@ def equals(spec: str, subject: CheckSubject) -> Finding:
     wanted, actual = (folded(text, case_sensitive=exact).strip() for text in texts)
     if wanted == actual:
         return Finding(True, "the answer is the same text", start)
-    if not actual:
-        return Finding(False, "the answer is empty", start)
     at = first_difference(wanted, actual)
     here = quoted(actual[at : at + 20]) if actual[at:] else "it ends there"
     found, text = f"differs from character {at + 1} on: {here}", plain(subject.answer)

@@ -313,9 +313,9 @@ def outside_problem(path: str) -> str | None:
     """Why `path` (or glob) cannot lie in a workspace, as ``what; fix``; None if it can."""
     plain = path.replace("\\", "/")
     if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
-        return f"{path} is absolute; write it relative to the workspace"
+        return f"{path} is absolute; write it relative to where it is looked for"
     if ".." in plain.split("/"):
-        return f"{path} leads out of the workspace; write it without `..`"
+        return f"{path} leads elsewhere; write it without `..`"
     return None
 
 
@@ -330,13 +330,8 @@ def _inside(value: str) -> None:
         raise ValueError(problem)
 
 
-def _below_home(value: str) -> None:
-    if (problem := outside_problem(value)) is not None:
-        raise ValueError(problem.replace("the workspace", "its home"))
-
-
-HomePath = Annotated[NonEmptyText, _valid(_below_home, "")]  # The same of an agent's home
 WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]  # A file of the workspace, or a glob
+HomePath = WorkspacePath  # The same of an agent's home
 
 WorkspacePaths = Annotated[
     list[WorkspacePath],

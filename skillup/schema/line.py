@@ -46,22 +46,17 @@ class TrialLine:
     warnings: tuple[str, ...]
 
 
+_MANY_HAVE = ("suite", "case_id", "engine", "variant", "reason")
+_SAME = ("trial", "attempt", "status", "status_apart", "score", "cost_usd", "duration_ms")
+
+
 def line_of(grade: Grade) -> TrialLine:
     usage: dict[str, Any] = grade.usage or {}
+    same: dict[str, Any] = {name: getattr(grade, name) for name in _SAME}
+    same |= {name: sys.intern(getattr(grade, name)) for name in _MANY_HAVE}
     kind = (grade.error or {}).get("kind")
     return TrialLine(
-        suite=sys.intern(grade.suite),
-        case_id=sys.intern(grade.case_id),
-        engine=sys.intern(grade.engine),
-        variant=sys.intern(grade.variant),
-        trial=grade.trial,
-        attempt=grade.attempt,
-        status=grade.status,
-        status_apart=grade.status_apart,
-        score=grade.score,
-        reason=sys.intern(grade.reason),
-        cost_usd=grade.cost_usd,
-        duration_ms=grade.duration_ms,
+        **same,
         usage=_shared(*map(usage.get, Usage.model_fields)),
         turns=sum(turn.status not in _NOT_SENT for turn in grade.turns),
         skill_uses=tuple(skill_uses(grade)),
