@@ -65,7 +65,7 @@ class JudgeRouter:
                 yield f"{outside}: put it into the suite"
             try:
                 command_of(root / path)
-            except CannotJudgeError as problem:
+            except (CannotJudgeError, OSError) as problem:
                 yield str(problem)
         # Nothing is started, so nothing is written to the scratch directory.
         place = self._place(root, profile, Path(tempfile.gettempdir()))

@@ -84,7 +84,7 @@ async def judge_by_script(
         return blank.model_copy(update={"error": mask(str(problem))})
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
-        return blank.model_copy(update={"error": mask(f"the script's workspace: {problem}")})
+        return blank.model_copy(update={"error": mask(f"the script or its files: {problem}")})
     try:
         output = await run_quiet(
             argv, cwd=workspace, env=environment, timeout_seconds=seconds, within=box.request
@@ -128,15 +128,11 @@ def _find_script(
 
 
 def command_of(script: Path) -> tuple[str, ...]:
-    """How to start it: by its executable bit, first line or ending. Raises CannotJudgeError."""
+    """How to start it: by its bit, first line or ending. Raises CannotJudgeError, OSError."""
     if not script.is_file():  # a pipe might never end
         raise CannotJudgeError(f"there is no script {script}; correct its path")
-    try:
-        with script.open("rb") as file:
-            start = file.read(512)
-    except OSError as error:
-        why = f"the script {script} cannot be read: {error.strerror or error}"
-        raise CannotJudgeError(why) from error
+    with script.open("rb") as file:
+        start = file.read(512)
     shebang = start.split(b"\n", 1)[0][2:].strip() if start.startswith(b"#!") else b""
     # A program that is no text has no other way to be started.
     if os.access(script, os.X_OK) and (shebang or b"\0" in start):
