@@ -33,6 +33,7 @@ from skillup.sandbox.base import (
 from skillup.schema.record import SandboxInfo
 
 NAME = "bwrap"
+_SHARED_MEMORY_BYTES = 1 << 30
 _JOIN_SESSION_KEYRING = 1  # A new one, without a name
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = """
@@ -168,6 +169,9 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
     if plan.open_network:
         arguments.remove("--unshare-net")
     arguments += _system()
+    if not info.open:  # such a version knows sizes
+        arguments += ("--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm")  # noqa: S108
+        arguments += ("--remount-ro", "/dev")
     arguments += _temporary(plan)
     for path in outermost(plan.readable):
         real = str(path.resolve())
