@@ -417,13 +417,13 @@ class CliTurn:
             lingers=engine.spec.two_way,
             farewell=parser.farewell,
         )
-        request = trial.box.request(direct)
         with closing(stdout), closing(stderr):
             if self.live is None:
-                outcome = await run_process(request, take)
+                outcome = await trial.box.run(direct, lambda request: run_process(request, take))
             else:
-                parser.outgoing = b""
-                outcome = await self.live.run(request, take, lambda: parser.is_settled)
+                parser.outgoing, run = b"", self.live.run
+                stays = lambda: parser.is_settled  # noqa: E731
+                outcome = await trial.box.run(direct, lambda request: run(request, take, stays))
                 self.live.parser, self.live.argv = parser, argv
         return self._turn_of(outcome, argv, secrets, b"\n".join(last_lines))
 

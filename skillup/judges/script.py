@@ -66,10 +66,10 @@ async def judge_by_script(
             temporary=Path(environment["TMPDIR"]),
             # What it is made of, and its material; a Python has its packages.
             readable=[
-                *(scratch / "record", script, Path(sys.prefix)),
+                *(scratch / "record", script),
                 *filter(Path.is_dir, (place.suite_root.absolute(), scratch / "script")),
-                *installation(argv, environment),
             ],
+            programs=[Path(sys.prefix), *installation(argv, environment)],
         )
         return argv, workspace, environment, [*notes, *part.notes, *artifacts.notes_on(lacks)], plan
 
@@ -80,17 +80,17 @@ async def judge_by_script(
             from skillup.sandbox.opening import reopen_box
 
             box = await reopen_box(part.record.sandbox, plan)
+        try:
+            output = await run_quiet(
+                argv, cwd=workspace, env=environment, timeout_seconds=seconds, run=box.run
+            )
+        finally:
+            await box.close()
     except (CannotJudgeError, NoBoxError) as problem:
         return blank.model_copy(update={"error": mask(str(problem))})
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         return blank.model_copy(update={"error": mask(f"the script or its files: {problem}")})
-    try:
-        output = await run_quiet(
-            argv, cwd=workspace, env=environment, timeout_seconds=seconds, within=box.request
-        )
-    finally:
-        await box.close()
     output = replace(
         output,
         stdout=mask(output.stdout),

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
@@ -170,25 +170,16 @@ async def run_quiet(
     env: Mapping[str, str],
     timeout_seconds: float | None,
     stdin: bytes = b"",
-    within: Callable[[ProcessRequest], ProcessRequest] = lambda request: request,
+    run: Callable[[ProcessRequest], Awaitable[ProcessOutcome]] = run_process,
 ) -> CompletedOutput:
     """Runs a short helper command (git, ``claude --version``) with the same care as an agent.
 
-    `within` puts it into a box. One that floods (over 64 MiB in one stream) is ended and has
+    `run` may do so in a box. One that floods (over 64 MiB in one stream) is ended and has
     ``exit_code`` None, as if killed.
     """
     stdout, stderr = bytearray(), bytearray()
-    request = ProcessRequest(
-        argv=tuple(argv),
-        cwd=cwd,
-        env=env,
-        stdin=stdin,
-        timeout_seconds=timeout_seconds,
-        max_output_bytes=_QUIET_OUTPUT_BYTES,
-        stdout=stdout.extend,
-        stderr=stderr.extend,
-    )
-    outcome = await run_process(within(request))
+    outputs = stdout.extend, stderr.extend, _QUIET_OUTPUT_BYTES
+    outcome = await run(ProcessRequest(tuple(argv), cwd, env, stdin, timeout_seconds, *outputs))
     return CompletedOutput(
         exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
         stdout=stdout.decode(errors="replace"),

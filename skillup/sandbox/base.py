@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,17 +14,19 @@ from typing import Any, ClassVar
 import anyio
 
 from skillup.frozen import frozen
-from skillup.process.run import ProcessRequest, run_quiet
+from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.schema.record import SandboxInfo
 from skillup.schema.suite import Limits
 
-INSIDE = Path("/run/skillup")  # Where a box has what is skillup's
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store")  # Every box has them
 _MANAGERS = (
     *("VOLTA_HOME", "NVM_DIR", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR"),
     "PYENV_ROOT",
 )
 """Folders of version managers: programs in there need the rest of it."""
+
+
+Start = Callable[[ProcessRequest], Awaitable[ProcessOutcome]]
 
 
 class NoBoxError(Exception):
@@ -38,6 +40,8 @@ class BoxPlan:
     writable: Sequence[Path]
     temporary: Path  # Writable, too; it is /tmp, besides
     readable: Sequence[Path] = ()
+    programs: Sequence[Path] = ()  # Of this machine, where a box has not its own; only to read, too
+    program: str | None = None  # Which of them is started; None: the box has its own
     port: int = 0  # Of the box's own loopback; the one way out, to the gateway. 0: there is none
     socket: Path = Path()  # The gateway's
     proxy: Any = None  # Keeps its way to other hosts open while the box is there
@@ -58,6 +62,7 @@ class Probe:
     version: str = ""
     problem: str | None = None  # Why it does not, and what to do about that
     open: tuple[str, ...] = ()  # What it cannot close here
+    copies: bool = False  # It has not our files
 
 
 def answer_of(*argv: str, env: Mapping[str, str] | None = None) -> tuple[int | None, str]:
@@ -68,7 +73,7 @@ def answer_of(*argv: str, env: Mapping[str, str] | None = None) -> tuple[int | N
     run = partial(run_quiet, argv, cwd=Path("/"), env=env, timeout_seconds=_PROBE_SECONDS)
     with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
         done = thread.submit(anyio.run, run).result()
-    said = f"{done.stdout}\n{done.stderr}\n{done.start_error or ''}".split("\n")
+    said = f"{done.start_error or ''}\n{done.stderr}\n{done.stdout}".split("\n")
     return done.exit_code, next((line.strip() for line in reversed(said) if line.strip()), "")
 
 
@@ -83,19 +88,16 @@ class Box:
         """`request`, to run inside; its directory must be there."""
         return request
 
+    async def run(self, request: ProcessRequest, start: Start = run_process) -> ProcessOutcome:
+        """Runs it inside, by `start`. Raises OSError if files cannot be copied there, or back."""
+        return await start(self.request(request))
+
     async def close(self) -> None:
         """Ends all that is left inside."""
 
 
 NO_BOX = Box()
 _PROBE_SECONDS = 60.0
-FORWARD = Path(__file__).with_name("forward.py")
-
-
-def forwarder(python: str, plan: BoxPlan) -> tuple[str, ...]:
-    """What opens the way to the gateway inside; () if there is none."""
-    own = (python, "-I", "-S", f"{INSIDE}/{FORWARD.name}", str(plan.port), f"{INSIDE}/model.sock")
-    return own if plan.port else ()
 
 
 _RLIMITS = {

@@ -18,21 +18,20 @@ from pathlib import Path
 
 from skillup.process.run import ProcessRequest
 from skillup.sandbox.base import (
-    FORWARD,
-    INSIDE,
     NOTHING,
     Box,
     BoxPlan,
     NoBoxError,
     Probe,
     answer_of,
-    forwarder,
     outermost,
     rlimits,
 )
 from skillup.schema.record import SandboxInfo
 
 NAME = "bwrap"
+_FORWARD = Path(__file__).with_name("forward.py")
+_INSIDE = "/run/skillup"  # Where it and the gateway's socket are
 _SHARED_MEMORY_BYTES = 1 << 30
 _JOIN_SESSION_KEYRING = 1  # A new one, without a name
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -133,7 +132,8 @@ def _temporary(plan: BoxPlan) -> Iterator[str]:
     """
     tmp = Path("/tmp")  # noqa: S108
     yield from ("--bind", str(plan.temporary), str(tmp))
-    paths = (*plan.writable, plan.temporary, *plan.readable, *(p.resolve() for p in plan.readable))
+    read = (*plan.programs, *plan.readable)
+    paths = (*plan.writable, plan.temporary, *read, *(p.resolve() for p in read))
     first = {p.relative_to(tmp).parts[0] for p in paths if p != tmp and p.is_relative_to(tmp)}
     for name in sorted(first):
         yield from ("--tmpfs", f"{tmp}/{name}")
@@ -156,7 +156,10 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
     _leave_keyring()
     if plan.open_network:
         plan = replace(plan, port=0)  # the gateway's own port is there
-    start, limits = forwarder(os.path.realpath(sys.executable), plan), rlimits(plan.limits)
+    start, limits = tuple[str, ...](), rlimits(plan.limits)
+    if plan.port:
+        python, own = os.path.realpath(sys.executable), f"{_INSIDE}/{_FORWARD.name}"
+        start = (python, "-I", "-S", own, str(plan.port), f"{_INSIDE}/model.sock")
     if limits:
         limiter = shutil.which("prlimit")
         if limiter is None:
@@ -173,14 +176,14 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
         arguments += ("--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm")  # noqa: S108
         arguments += ("--remount-ro", "/dev")
     arguments += _temporary(plan)
-    for path in outermost(plan.readable):
+    for path in outermost((*plan.programs, *plan.readable)):
         real = str(path.resolve())
         arguments += ("--ro-bind", real, real)
         arguments += ("--symlink", real, str(path)) if real != str(path) else ()
     for path in (*plan.writable, plan.temporary):
         arguments += ("--bind", str(path), str(path))
     if plan.port:
-        arguments += ("--ro-bind", str(FORWARD), f"{INSIDE}/{FORWARD.name}")
-        arguments += ("--ro-bind", str(plan.socket), f"{INSIDE}/model.sock")
+        arguments += ("--ro-bind", str(_FORWARD), f"{_INSIDE}/{_FORWARD.name}")
+        arguments += ("--ro-bind", str(plan.socket), f"{_INSIDE}/model.sock")
     arguments += ("--remount-ro", "/")
     return BubblewrapBox(info, (program, *arguments), start, plan)

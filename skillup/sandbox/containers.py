@@ -1,7 +1,7 @@
 """docker and podman: a container for a trial, in which each of its programs is an `exec`.
 
 The container lives as long as its input is open: it goes with us, however we end. Directories are
-mounted where they are, so the daemon must be of this machine.
+mounted where they are; where the daemon has not our files, they are copied.
 """
 
 from __future__ import annotations
@@ -10,40 +10,53 @@ import os
 import resource
 import secrets
 import shutil
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from skillup.process.live import LiveSlot
-from skillup.process.run import ProcessRequest, start_process, supervise
+from skillup.process.run import (
+    ProcessOutcome,
+    ProcessRequest,
+    run_process,
+    start_process,
+    supervise,
+)
 from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE
+from skillup.sandbox import channel
 from skillup.sandbox.base import (
-    FORWARD,
-    INSIDE,
     NOTHING,
     Box,
     BoxPlan,
     NoBoxError,
     Probe,
+    Start,
     answer_of,
-    forwarder,
     outermost,
     rlimits,
 )
+from skillup.sandbox.channel import Channel
+from skillup.sandbox.copies import Copies
 from skillup.schema.record import SandboxInfo
 
+_FIRST = Path(channel.__file__).read_text("utf-8")
+_USER = 1000  # Inside, in place of root
 _SECONDS = 60.0  # How long a container may take to start
 _CLOSE_SECONDS = 5.0  # And to end, if it does not
 _SPARED = frozenset({"docker", "podman", "conmon", "containerd-shim", "runc", "crun"})
-_OWN = ("HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+_OWN = {"HOME", "PATH", "TMPDIR", "SSH_AUTH_SOCK"}
+_OF_PODMAN = "{{with .Host}}{{.Hostname}} {{.ServiceIsRemote}} {{.CgroupControllers}}{{end}}"
 _ASK: Mapping[str, tuple[str, ...]] = {
-    "docker": ("version", "--format", "{{.Server.Version}}"),
-    "podman": ("info", "--format", "{{.Version.Version}} {{.Host.CgroupControllers}}"),
+    "docker": ("info", "--format", "{{.ServerVersion}} {{.Name}}"),
+    "podman": ("info", "--format", f"{{{{.Version.Version}}}} {_OF_PODMAN}"),
 }
+_WHERE = ("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
 _FIX = {
     "docker": "start its daemon (`sudo systemctl start docker`), and be in its group",
     "podman": "see what `podman info` says",
@@ -52,25 +65,29 @@ _FIX = {
 
 def _client() -> dict[str, str]:
     """The environment of the client: the user's own, as far as it is about that."""
-    kept = ("DOCKER_", "CONTAINER", "CONTAINERS_")
+    kept = ("DOCKER_", "CONTAINER", "XDG_")
     return {k: v for k, v in os.environ.items() if k in _OWN or k.startswith(kept)}
 
 
 @cache
 def probe(kind: str) -> Probe:
-    """Whether it runs containers here; asked once."""
-    program, host = shutil.which(kind), os.environ.get("DOCKER_HOST", "unix:")
+    """Whether it runs containers here, and shares files with them; asked once."""
+    program = shutil.which(kind)
     if program is None:
         return Probe(problem=f"there is no program `{kind}`; install it")
-    if sys.platform != "linux" or (kind == "docker" and not host.startswith("unix:")):
-        what = "its daemon is not of this machine, and shares no sockets with it"
-        return Probe(problem=f"{what}; run skillup there")
     code, said = answer_of(program, *_ASK[kind], env=_client())
     if code != 0:
         return Probe(problem=f"{said}; {_FIX[kind]}")
-    version, _, controllers = said.partition(" ")
+    version, name, remote, controllers, *_ = [*said.split(" ", 3), "", "", ""]
+    if kind == "docker":
+        is_ours = answer_of(program, *_WHERE, env=_client())[1].startswith("unix:")
+    else:
+        is_ours = remote == "false"
+    # Docker Desktop's is in a virtual machine, which has a name of its own; a container has one.
+    copies = sys.platform != "linux" or not is_ours or name != socket.gethostname()
     unlimited = kind == "podman" and "pids" not in controllers
-    return Probe(f"{kind} {version}", open=("processes without limit",) * unlimited)
+    about = f"{kind} {version}{', files are copied' * copies}"
+    return Probe(about, open=("processes without limit",) * unlimited, copies=copies)
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,8 @@ class ContainerBox(Box):
     name: str = ""
     plan: BoxPlan = NOTHING
     slot: LiveSlot = field(default_factory=LiveSlot)  # With the client that is attached to it
+    channel: Channel | None = None
+    copies: Copies | None = None  # None: our directories are mounted
 
     def request(self, request: ProcessRequest) -> ProcessRequest:
         given = {**request.env, **self.plan.variables}
@@ -90,21 +109,32 @@ class ContainerBox(Box):
         lines = {name: value for name, value in given.items() if "\n" not in value}
         self.file.touch(0o600)
         self.file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-        said = [TRIAL_VARIABLE, OWNER_VARIABLE]
-        said += [f"{name}={given[name]}" for name in given.keys() - lines]
+        said = [f"{name}={given[name]}" for name in given.keys() - lines]
+        said += () if self.copies else (TRIAL_VARIABLE, OWNER_VARIABLE)
         variables = ["--env-file", str(self.file), *(part for one in said for part in ("-e", one))]
         program, *arguments = request.argv
         found = shutil.which(program, path=request.env.get("PATH"))
         if program == sys.executable:
             program = "python3"
-        elif found is not None and Path(found) in self.plan.readable:
+        elif found is not None and Path(found) in (*self.plan.programs, *self.plan.readable):
             program = found
         inside = ("--workdir", os.fspath(request.cwd), *variables, self.name, program, *arguments)
-        argv = (*self.command, *inside)
-        return replace(request, argv=argv, env=_client(), spared=_SPARED)
+        # One elsewhere passes no signals on: it is ended, and by `sync` what it started.
+        spared = frozenset() if self.copies else _SPARED
+        return replace(request, argv=(*self.command, *inside), env=_client(), spared=spared)
+
+    async def run(self, request: ProcessRequest, start: Start = run_process) -> ProcessOutcome:
+        if self.copies is None:
+            return await super().run(request, start)
+        await self.copies.sync()
+        outcome = await super().run(request, start)
+        await self.copies.sync(ends=outcome.ended_by != "kept")
+        return outcome
 
     async def close(self) -> None:
         self.file.unlink(missing_ok=True)
+        if self.channel is not None:
+            threading.Thread(target=self.channel.close, daemon=True).start()
         await self.slot.end()
 
     @property
@@ -117,56 +147,87 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     """The container of a trial, where the probe found that it works. Raises NoBoxError."""
     if plan.limits.processes and info.open:
         raise NoBoxError(f"`limits.processes` is not kept by {info.kind} here (no cgroup for it)")
+    copies = probe(info.kind).copies
+    plan = _without_programs(plan, info.kind) if copies else plan
     program, name = shutil.which(info.kind) or info.kind, f"skillup-{secrets.token_hex(8)}"
-    inside = forwarder("python3", plan) or ("sh", "-c", "echo ready; cat > /dev/null")
-    options = [*_options(info.kind, plan), "--name", name, plan.image or "", *inside]
+    first = ("python3", "-I", "-S", "-c", _FIRST, str(plan.port))
+    options = [*_options(info.kind, plan, copies=copies), "--name", name, plan.image or "", *first]
     request = ProcessRequest((program, "run", *options), Path("/"), _client(), b" ", _CLOSE_SECONDS)
     started = start_process(replace(request, spared=_SPARED))
     if isinstance(started, str):
         raise NoBoxError(started)
-    box = ContainerBox(info, (program, "exec", "-i"), name, plan, LiveSlot(started))
-    child, said = started[0], b""
+    slot, child, said = LiveSlot(started), started[0], b""
+    assert child.stdin is not None
     assert child.stdout is not None
     try:
         with anyio.move_on_after(_SECONDS):
             said = await anyio.to_thread.run_sync(child.stdout.readline, abandon_on_cancel=True)
     except BaseException:
-        with anyio.CancelScope(shield=True):
-            await box.close()
+        await slot.end()
         raise
     if said != b"ready\n":
         outcome = await supervise(replace(request, stdin=b""), *started, None)
         why = (outcome.stderr_tail.strip().splitlines() or ["it does not start"])[-1]
         fix = f"the image must be here (`{info.kind} pull`), with sh and python3 in it"
         raise NoBoxError(f"{info.kind} cannot run {plan.image}: {why}; {fix}")
-    return box
+    ends = os.dup(child.stdout.fileno()), os.dup(child.stdin.fileno())
+    child.stdin.close()
+    child.stdin = None
+    way = Channel(*ends, 2, partial(_connected, str(plan.socket)))
+    threading.Thread(target=way.run, daemon=True).start()
+    box = ContainerBox(info, (program, "exec", "-i"), name, plan, slot, way)
+    if not copies:
+        return box
+    user = os.geteuid() or _USER
+    kept = Copies(way, (*plan.writable, plan.temporary), plan.readable, user)
+    return replace(box, command=(*box.command, "--user", f"{user}:{user}"), copies=kept)
 
 
-def _options(kind: str, plan: BoxPlan) -> Iterator[str]:
-    yield from ("-i", "--rm", "--pull", "never", "--read-only", "--cap-drop", "all")
-    yield from ("--security-opt", "no-new-privileges", "--workdir", str(plan.writable[0]))
-    if kind == "podman":
-        yield from ("--security-opt", "label=disable")
+def _connected(gateway: str, _payload: bytes) -> socket.socket:
+    """Where all connections from inside end."""
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(gateway)
+    return end
+
+
+def _without_programs(plan: BoxPlan, kind: str) -> BoxPlan:
+    """What is worth a copy: not this machine's own programs, which may not even run there."""
+    if plan.program not in (None, sys.executable):
+        what = f"the daemon of {kind} does not have this machine's files, nor {plan.program}"
+        raise NoBoxError(f"{what}; name a CLI of the image: `environment.command`")
+    python = {sys.executable, os.path.realpath(sys.executable), sys.prefix, sys.base_prefix}
+    own = [path for path in outermost(plan.programs) if str(path) not in python]
+    return replace(plan, programs=(), readable=(*(own if plan.program else ()), *plan.readable))
+
+
+def _options(kind: str, plan: BoxPlan, *, copies: bool) -> Iterator[str]:
+    yield from ("-i", "--rm", "--pull", "never", "--log-driver", "none", "--cap-drop", "all")
+    yield from ("--security-opt", "no-new-privileges", "--workdir", "/")
+    if copies:
+        # For its first program, which makes directories, and ends what the agent's user runs.
+        yield from ("--user", "0:0")
+        for name in ("setuid", "setgid", "kill", "dac_override"):
+            yield from ("--cap-add", name)
+    elif kind == "podman":
+        yield from ("--read-only", "--security-opt", "label=disable")
         yield from ("--userns", "keep-id") if os.geteuid() else ()
     else:
-        yield from ("--user", f"{os.geteuid()}:{os.getegid()}")
+        yield from ("--read-only", "--user", f"{os.geteuid()}:{os.getegid()}")
     yield from () if plan.open_network else ("--network", "none")
     limits = rlimits(plan.limits)
     if processes := limits.pop("nproc", None):  # of the container, not of the user
         yield from ("--pids-limit", str(processes))
-    if kind == "podman" and os.geteuid() == 0:
+    if kind == "podman" and os.geteuid() == 0 and not copies:
         # Its own are more than root may have inside of another container.
         most = int(Path("/proc/sys/kernel/pid_max").read_text("ascii"))
         limits = {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "nproc": most, **limits}
     for name, value in limits.items():
         yield from ("--ulimit", f"{name}={value}:{value}")
-    mounts = [(path.resolve(), path, True) for path in outermost(plan.readable, system=())]
+    read = outermost((*plan.programs, *plan.readable), system=())
+    mounts = [(path.resolve(), path, True) for path in read]
     mounts += [(path, path, False) for path in (*plan.writable, plan.temporary)]
     mounts.append((plan.temporary, Path("/tmp"), False))  # noqa: S108
-    if plan.port:
-        mounts.append((FORWARD, INSIDE / FORWARD.name, True))
-        mounts.append((plan.socket, INSIDE / "model.sock", True))
-    for source, target, read_only in mounts:
+    for source, target, read_only in () if copies else mounts:
         if "," in f"{source}{target}":
             raise NoBoxError(f"{kind} mounts nothing whose name has a comma: {source}")
         options = f"type=bind,source={source},target={target}"

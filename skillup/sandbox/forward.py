@@ -2,8 +2,7 @@
 
     python3 -I -S forward.py PORT SOCKET PROGRAM [ARGUMENT …]
 
-It runs wherever a Python is, without skillup, and starts fast. Without a PROGRAM it says `ready`
-and serves until its input ends.
+It runs wherever a Python is, without skillup, and starts fast.
 """
 
 import os
@@ -24,11 +23,6 @@ def main() -> None:
     listener.bind(("127.0.0.1", port))
     listener.listen(64)
     _apart(listener.detach(), path)
-    if not program:
-        os.write(1, b"ready\n")
-        while os.read(0, 1024):
-            pass
-        return
     try:
         os.execvp(program[0], program)
     except OSError as error:

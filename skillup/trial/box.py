@@ -58,7 +58,8 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
     if job.profile.isolation == "shared":
         what = "`isolation: shared` is your own home, which a sandbox hides"
         return TurnError(kind="setup", message=f"{what}; leave one of the two out")
-    readable = installation(request.command, {**request.environment, **job.profile.env})
+    programs = installation(request.command, {**request.environment, **job.profile.env})
+    readable = []
     for path in given.read:
         place = job.suite.root.absolute() / Path(path).expanduser()
         if not place.exists():
@@ -78,6 +79,8 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
         writable=places[:2],
         temporary=places[2],
         readable=readable,
+        programs=programs,
+        program=None if given.command or not request.command else request.command[0],
         port=gateway.port if gateway is not None else 0,
         socket=gateway.socket if gateway is not None else Path(),
         proxy=proxy,

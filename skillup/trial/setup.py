@@ -281,7 +281,7 @@ async def _prepare(
         marker=marker,
         setup_steps=[step.run for step in suite.environment.setup_steps],
         timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
-        within=box.request,
+        box=box,
     )
     if isinstance(made, TurnError):
         return made

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from skillup.errors import Problem
 from skillup.frozen import frozen
 from skillup.load.discover import SKILL_FILE, skill_problem
 from skillup.process.run import ProcessRequest, run_process, run_quiet
+from skillup.sandbox.base import NO_BOX, Box
 from skillup.schema.case import Context, GitContext
 from skillup.schema.record import ErrorKind, SkillInfo, TurnError
 from skillup.schema.templates import UnresolvedNameError, render
@@ -58,15 +59,15 @@ async def prepare_workspace(
     marker: str,
     timeout_seconds: float,
     setup_steps: Sequence[str] = (),
-    within: Callable[[ProcessRequest], ProcessRequest] = lambda request: request,
+    box: Box = NO_BOX,
 ) -> PreparedWorkspace | TurnError:
     """Fills ``destination`` (a real path, made if need be) or says what keeps it from being filled.
 
     In this order: fixture, inline files, git, skills, the suite's ``setup_steps``, the case's
     ``context.setup``; so setup commands see everything, and the skills are in no commit and not in
     ``git status``. ``env`` is the whole environment of the commands; each may take
-    ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``. ``within``
-    puts commands, and git, into the trial's box.
+    ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``. Commands, and
+    git, run in the trial's ``box``.
     """
     root = destination
 
@@ -88,7 +89,7 @@ async def prepare_workspace(
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
-            await _prepare_repository(_Git(root, env, timeout_seconds, within), context.git, patch)
+            await _prepare_repository(_Git(root, env, timeout_seconds, box), context.git, patch)
         installed = await disk.do_beside(not skills, install)
         commands = [("environment.setup_steps", command) for command in setup_steps]
         commands += [("context.setup", command) for command in context.setup]
@@ -96,7 +97,7 @@ async def prepare_workspace(
             request = ProcessRequest(
                 ("sh", "-c", command), root, env, timeout_seconds=timeout_seconds, marker=marker
             )
-            await _run_setup_command(within(request), f"`{field}`: `{_beginning(command)}`")
+            await _run_setup_command(box, request, f"`{field}`: `{_beginning(command)}`")
         if commands:  # one of them may have made the repository
             await anyio.to_thread.run_sync(_hide_from_git, root, installed)
     except PreparationError as failure:
@@ -149,10 +150,11 @@ def _write_inline_files(
             raise PreparationError(message, kind="template") from None
 
 
-async def _run_setup_command(request: ProcessRequest, where: str) -> None:
+async def _run_setup_command(box: Box, request: ProcessRequest, where: str) -> None:
     """Raises PreparationError, with the end of its output, unless it exits with 0 in time."""
     last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
-    outcome = await run_process(request, lambda line: last_lines.append(line[:_LINE_BYTES]))
+    keep = lambda line: last_lines.append(line[:_LINE_BYTES])  # noqa: E731
+    outcome = await box.run(request, lambda request: run_process(request, keep))
     if outcome.exit_code == 0 and outcome.ended_by == "exit":
         return
     how = f"ended with exit code {outcome.exit_code}"
@@ -193,7 +195,7 @@ class _Git:
     workspace: Path  # A real path
     env: Mapping[str, str]
     timeout_seconds: float  # Of each command
-    within: Callable[[ProcessRequest], ProcessRequest]
+    box: Box
 
     async def run(self, *arguments: str, failure: str = "", stdin: bytes = b"") -> bool:
         """Runs one command; whether its exit code is 0.
@@ -223,7 +225,7 @@ class _Git:
             },
             timeout_seconds=self.timeout_seconds,
             stdin=stdin,
-            within=self.within,
+            run=self.box.run,
         )
         if done.start_error is not None:
             what = "`context.git` needs git, which could not be started; install git"

@@ -39,7 +39,7 @@ async def begin(name: str, kind: str, base: Path, url: str, gateway: Gateway) ->
     plan = BoxPlan(
         writable=[trial.workspace, trial.home],
         temporary=trial.temporary,
-        readable=installation([command], os.environ),
+        programs=installation([command], os.environ),
         port=gateway.port,
         socket=gateway.socket,
     )

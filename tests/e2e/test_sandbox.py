@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.e2e.conftest import Lab, agents_of, both_sessions
-from tests.sandbox.victims import in_container, podman_image
+from tests.e2e.conftest import Lab, agents_of, both_sessions, find_cli
+from tests.sandbox.victims import in_container, service
 from tests.support.model_server import Hang, ModelRequest, Reply, Script, Shell, Text, WriteFile
-from tests.support.project import Project, wait_until
+from tests.support.project import Project
 
 pytestmark = [
     pytest.mark.e2e,
@@ -76,36 +77,86 @@ def test_a_conversation_with_tools_goes_on_in_it_and_finds_nothing_of_ours(
     assert record["sandbox"]["open"] == []
 
 
-@pytest.fixture(params=["podman", "docker"])
-def container(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """A kind, and what `DOCKER_HOST` is: podman's own service."""
-    kind, image = str(request.param), podman_image()
-    if image is None or shutil.which(kind) is None:
-        pytest.skip(f"{kind} is not installed")
-    if kind == "podman":
-        yield in_container(kind, image), ""
-        return
-    path, settings = tmp_path / "docker.sock", tmp_path / "containers.conf"
-    # Its own are more than root may have in some virtual machines.
-    settings.write_text('[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n')
-    service = ("podman", "system", "service", "--time", "0", f"unix://{path}")
-    own = {**os.environ, "CONTAINERS_CONF": str(settings)}
-    with subprocess.Popen(service, env=own) as running:
-        wait_until(path.exists, running)
-        yield in_container(kind, image), f"unix://{path}"
-        running.terminate()
+# With what would be missed, or lead out: times put back, links in place of directories.
+WORK = """
+    mv old new && rm gone.txt && echo two > same.txt && touch -d @1 same.txt && mkfifo pipe &&
+    rm -r tree && ln -s /etc tree && rm link && mkdir link && echo x > link/file &&
+    chmod 755 closed && echo x > closed/new && chmod 555 closed && (setsid sleep LASTING &) &&
+    grep -E "Cap(Prm|Eff|Amb)" /proc/self/status && id -u
+    """
+WORKED = """
+    context:
+      files: {old/deep.txt: x, gone.txt: x, same.txt: "one\\n", tree/file: x, closed/file: x}
+      git: {init: true}
+      setup: [echo made > made.txt; ln -s same.txt link; touch -d @1 same.txt; chmod 555 closed]
+    input: {turns: [look around, work, {content: hang, timeout_seconds: 15}]}
+    """
 
 
 @pytest.mark.slow
-def test_it_does_so_in_a_container(lab: Lab, engine: str, container: tuple[str, str]) -> None:
-    session = "live" if "podman" in container[0] else "resume"
-    project = boxed(lab, look, CASE, f"session: {session}\n", container[0])
-    record = check_conversation(project, engine, {"DOCKER_HOST": container[1]})
-    assert record["sandbox"]["kind"] in container[0]
-    assert (record["turns"][0]["process"]["ended_by"] == "kept") is (session == "live")
-    own = f"volume={record['turns'][0]['workspace']}"
-    left = subprocess.run(["podman", "ps", "-aq", "--filter", own], capture_output=True, check=True)
-    assert left.stdout == b""
+@pytest.mark.parametrize(
+    ("kind", "session", "engine", "copied"),
+    [
+        ("podman", "live", "codex", False),
+        ("docker", "resume", "claude", False),
+        ("podman", "live", "claude", True),
+        ("docker", "resume", "claude", True),
+    ],
+)
+def test_it_does_so_in_a_container(
+    lab: Lab, kind: str, session: str, engine: str, copied: bool, tmp_path: Path
+) -> None:
+    """Where the daemon shares our files, and where it has none, nor the CLI."""
+    environment = in_container(kind, find_cli("claude"))
+    if environment is None:
+        pytest.skip(f"{kind} is not installed")
+    lasting, mounted = f"71.{os.getpid()}", list[Any]()
+    ask = ["podman", "ps", "-aq", "--filter", f"ancestor={environment.split(chr(39))[1]}"]
+
+    def answer(request: ModelRequest) -> Reply:
+        running = subprocess.check_output(ask, text=True).split()
+        about = json.loads(subprocess.check_output(["podman", "inspect", *running]))
+        mounted.extend(one["Mounts"] or one["HostConfig"]["Binds"] for one in about)
+        if request.latest == "hang":
+            return Hang() if request.tool_round else Shell("cat /proc/[0-9]*/comm > last.txt")
+        if request.latest == "work":
+            work = " ".join(WORK.split()).replace("LASTING", lasting)
+            return Text("worked") if request.tool_round else Shell(work)
+        return look(request)
+
+    if copied:
+        environment = environment.replace("}", f", command: [{engine}]}}")
+    project = boxed(lab, answer, WORKED, f"session: {session}\n", environment)
+    with service("" if copied else f"unix://{tmp_path}/docker.sock") as env:
+        env = env if copied else {"DOCKER_HOST": env["DOCKER_HOST"]}
+        (case,) = project.run_json("cases", "-e", engine, env={**KEYS, **env})["cases"]
+    assert (case["status"], case["error"]["kind"]) == ("ERROR", "timeout"), case["error"]
+    assert mounted
+    assert any(mounted) is not copied
+    record = project.record(f"a/{engine}/with_skill/1")
+    assert record["sandbox"]["kind"] == kind
+    assert ("files are copied" in record["sandbox"]["probe"]) is copied
+    first, second, last = record["turns"]
+    looked, said = (
+        next(i["tool_result"]["content"] for i in turn["transcript"] if i["tool_result"])
+        for turn in (first, second)
+    )
+    assert "looked" in looked
+    assert "canary" not in looked.replace("grep -r canary-", "")
+    assert set(re.findall("Cap.*", said)) == {f"Cap{n}:\t{'0' * 16}" for n in ("Prm", "Eff", "Amb")}
+    assert said.split()[-1] == str(os.geteuid() or 1000 * copied)
+    assert [turn["traffic"]["continued"] for turn in (first, second)] == [True, True]
+    assert second["session_verified"] is True
+    changes = second["changes"]
+    assert changes["added"] == ["closed/new", "link/file", "new/deep.txt", "tree"]
+    assert changes["modified"] == ["same.txt"]
+    assert changes["deleted"] == ["gone.txt", "link", "old/deep.txt", "tree/file"]
+    assert last["changes"]["added"] == ["last.txt"]
+    left = "+sleep" in last["changes"]["diff"]
+    # Of what a turn left: a daemon's own is not found here, nor that of a live agent elsewhere.
+    assert left is (copied is (session == "live"))
+    assert not [p for p in psutil.process_iter(["cmdline"]) if lasting in (p.info["cmdline"] or ())]
+    assert subprocess.check_output(ask) == b""
 
 
 PLANTED = {

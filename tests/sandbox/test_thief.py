@@ -9,12 +9,19 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.sandbox.victims import NOBODY, in_container, podman_image, python_of, tried
+from tests.sandbox.victims import (
+    NOBODY,
+    in_container,
+    python_of,
+    service,
+    tried,
+)
 
 PAGE = ROOT / "docs/sandbox.md"
 ROOT_USER, TRUST = 0, {"SKILLUP_TRUST": "1"}
@@ -24,6 +31,7 @@ COLUMNS = {
     "`bubblewrap`": ("{type: bubblewrap}", NOBODY),
     "`bubblewrap`, root": ("{type: bubblewrap}", ROOT_USER),
     "`podman`, root": ("podman", ROOT_USER),
+    "`podman`, copied": ("podman elsewhere", ROOT_USER),
 }
 MARKER = "<!-- thief -->\n"
 
@@ -38,12 +46,14 @@ def column(name: str, base: Path) -> dict[str, bool] | str:
         return "bubblewrap is not installed"
     if python_of(user) is None:
         return f"no Python that user {user} may run"
-    if environment == "podman":
-        image = podman_image()
-        if image is None:
-            return "podman is not installed"
-        environment = in_container("podman", image)
-    return tried(base / re.sub(r"\W+", "-", name), environment, user, TRUST)
+    with ExitStack() as stack:
+        env = dict(TRUST)
+        if "podman" in environment:
+            env |= stack.enter_context(service()) if "elsewhere" in environment else {}
+            environment = in_container("podman") or ""
+            if not environment:
+                return "podman is not installed"
+        return tried(base / re.sub(r"\W+", "-", name), environment, user, env)
 
 
 def table() -> dict[str, list[str]]:
@@ -62,7 +72,8 @@ def place() -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if "podman" in n else ()) for n in COLUMNS]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if "podman" in COLUMNS[n][0] else ()) for n in COLUMNS],
 )
 def test_a_thief_gets_what_the_page_says(name: str, place: Path) -> None:
     found = column(name, place)

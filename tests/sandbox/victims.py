@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -19,9 +21,12 @@ import psutil
 
 import skillup
 from tests.sandbox import thief
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.project import GUARD_SECONDS, Project, wait_until
 
 NOBODY = 65534
+TOOLS = """
+    bash cat chmod env git grep head id ln ls mkdir mkfifo mv node rm setsid sh sleep test touch tr
+    """
 OURS = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # What is installed for us
 KEPT = """
     context: {files: {secret.txt: canary}}
@@ -128,27 +133,54 @@ def valuables(project: Project, user: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def podman_image() -> str | None:
-    """An image that has next to nothing: `/usr` is to be this machine's. None: no podman."""
-    if shutil.which("podman") is None:
+def in_container(kind: str, *programs: Path) -> str | None:
+    """What a suite says for an image with a shell, a Python, git and these; None: no podman."""
+    python = shutil.which("python3", path="/usr/bin")
+    if not (shutil.which("podman") and shutil.which(kind) and python):
         return None
-    name = "localhost/skillup-tests:1"
-    if subprocess.run(["podman", "image", "exists", name], check=False).returncode:
-        with tempfile.TemporaryDirectory() as place:
-            root = Path(place, "root")
-            for folder in ("etc", "proc", "dev", "sys", "tmp", "run", "var/tmp", "usr", "root"):
-                (root / folder).mkdir(parents=True)
-            for link in ("bin", "sbin", "lib", "lib64"):
-                (root / link).symlink_to(f"usr/{link}")
-            for file in ("passwd", "group", "ld.so.cache"):
-                shutil.copy(f"/etc/{file}", root / "etc")
-            archive = shutil.make_archive(f"{place}/image", "tar", root)
-            subprocess.run(["podman", "import", archive, name], check=True, capture_output=True)
-    return name
+    made_of = [TOOLS, python, *((one.name, one.stat().st_size) for one in programs)]
+    name = f"localhost/skillup-tests:{zlib.crc32(repr(made_of).encode())}"
+    environment = f"{{type: {kind}, image: '{name}'}}"
+    if subprocess.run(["podman", "image", "exists", name], check=False).returncode == 0:
+        return environment
+    ask = "import sysconfig; print(sysconfig.get_path('stdlib'))"
+    library = subprocess.check_output([python, "-c", ask], text=True).strip()
+    found = [python, *filter(None, (shutil.which(one, path="/usr/bin") for one in TOOLS.split()))]
+    linking = [*found, *map(str, programs), *map(str, Path(library, "lib-dynload").glob("*.so"))]
+    linked = subprocess.run(["ldd", *linking], capture_output=True, text=True, check=False)
+    needed = set(re.findall(r"(?:=> |^\t)(/\S+) \(", linked.stdout, re.MULTILINE))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        root = Path(place, "root")
+        for folder in ("etc", "tmp"):
+            (root / folder).mkdir(parents=True)
+            (root / folder).chmod(0o1777)
+        (root / "bin").symlink_to("usr/bin")
+        copy = ("cp", "-rL", "--parents", *found, *needed, library, str(root))
+        subprocess.run(copy, check=True)
+        for program in programs:
+            shutil.copy(program, root / "usr/bin")
+        archive = shutil.make_archive(f"{place}/image", "tar", root)
+        subprocess.run(["podman", "import", archive, name], check=True, capture_output=True)
+    return environment
 
 
-def in_container(kind: str, image: str) -> str:
-    return f"{{type: {kind}, image: {image}, read: [/usr]}}"
+@contextmanager
+def service(address: str = "") -> Iterator[dict[str, str]]:
+    """Podman's own daemon, for its client and docker's; the variables that lead there."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = address or f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    with tempfile.NamedTemporaryFile("w+", suffix=".conf") as settings:
+        # Its own are more than root may have in some virtual machines.
+        settings.write('[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n')
+        settings.flush()
+        command = ("podman", "system", "service", "--time", "0", address)
+        ask = ("podman", "--url", address, "--remote", "version")
+        with subprocess.Popen(command, env={**os.environ, "CONTAINERS_CONF": settings.name}) as own:
+            try:
+                wait_until(lambda: not subprocess.run(ask, capture_output=True).returncode, own)
+                yield {"DOCKER_HOST": address, "CONTAINER_HOST": address}
+            finally:
+                own.terminate()
 
 
 def run_as(user: int, project: Project, *options: str, **env: str) -> Any:

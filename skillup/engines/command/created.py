@@ -97,7 +97,7 @@ class WritingDescribedEngine(DescribedEngine, WritingCliEngine):
             cwd=trial.workspace,
             env=env,
             timeout_seconds=_IMPORT_SECONDS,
-            within=trial.box.request,  # it reads what is in the workspace
+            run=trial.box.run,  # it reads what is in the workspace
         )
         session = filled(seed.session, values) if seed.session else trial.session_id
         home = self.engine_home(trial, env)
