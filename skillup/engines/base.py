@@ -12,6 +12,7 @@ from skillup.gateway.meter import Route
 from skillup.process.live import LiveSlot
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.sandbox.base import NO_BOX, Box
+from skillup.schema.case import UserAnswer
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import (
     HistoryItem,
@@ -79,6 +80,7 @@ class TurnRequest:
     stem: str = ""  # What the names of its raw files begin with; default: ``turn-NN``
     slash_command: bool = False
     system: str | None = None  # Added to the agent's system prompt; the same on every turn
+    answers: Sequence[UserAnswer] = ()  # To what the agent asks; the same on every turn
     timeout_seconds: float = 300.0
     limit: str = ""  # How messages name a limit that is not this turn's own; default: the seconds
     max_steps: int | None = None  # The most within the turn; None: the engine's own limit

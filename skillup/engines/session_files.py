@@ -188,7 +188,7 @@ class VersionRange:
         return f"{self.first} to {self.last}"
 
 
-Role = Literal["user", "assistant", "tool_call", "tool_result", "reasoning", "notice"]
+Role = Literal["user", "assistant", "tool_call", "tool_result", "reasoning", "question", "notice"]
 """notice: what the CLI says or adds by itself, and what we do not understand."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]")

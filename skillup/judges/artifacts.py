@@ -151,6 +151,8 @@ def _entries(turn: TurnRecord, number: int) -> Iterator[dict[str, Any]]:
             role = told = "tool_call" if item.tool_call is not None else "tool_result"
             content = tool.model_dump(mode="json")
         entry = {"role": role, "turn": number, told: content}
+        if item.question is not None:
+            entry["question"] = item.question.model_dump()
         yield entry | ({"agent": item.agent} if item.agent else {})
 
 

@@ -255,6 +255,9 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
             of = f"tool call {known}" if known is not None else "a tool call"
             label = f"result of {of} ({result.status})"
             yield Part("result", label, result.content, span, result.content)
+        elif item.question is not None:
+            yield Part("message", f"the agent asks, while it works{by}", item.text or "")
+            yield Part("user", "user, when asked", str(item.question))
         elif item.type == "message" and item.text and place not in answers[-1:]:
             yield Part("message", f"agent, while it worked{by}", item.text)
     label = "answer" if is_said(step.response) else "answer (empty)"

@@ -97,6 +97,9 @@ def _texts(
     if not given.literal:
         yield ("input", "system"), given.system, known[0]
         yield ("input", "prompt"), given.prompt, known[0]
+    for number, one in enumerate(given.answers):
+        for text in () if one.literal else (one.question, *one.answer):
+            yield ("input", "answers", number), text, known[0]
     # A user's part is read anew for each message: a later one may use what was captured by then.
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario, last

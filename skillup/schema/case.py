@@ -237,6 +237,14 @@ class Conversation(SimulationSettings):
     )
 
 
+class UserAnswer(Model):
+    """What the user answers to a question that the agent asks in the middle of a turn."""
+
+    question: Regex | None = optional("Where it matches, this is answered; default: everywhere.")
+    answer: Texts = Field(min_length=1, description="What is answered; a list selects several.")
+    literal: Bool = Field(False, description="Its texts are no templates.")
+
+
 class Input(Choice):
     """What the agent is sent: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
@@ -253,6 +261,9 @@ class Input(Choice):
         "Several, in order; a bare text is a turn with that message.", min_length=1
     )
     conversation: Conversation | None = optional("A simulated user leads.")
+    answers: list[UserAnswer] = Field(
+        [], description="To questions of the agent's in the middle of a turn; the first that fits."
+    )
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
     @model_validator(mode="after")

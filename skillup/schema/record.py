@@ -20,7 +20,7 @@ RECORD_VERSION = "skillup.record/2"
 TurnStatus = Literal["completed", "failed", "skipped", "error"]
 """completed; failed (its post-condition, ``on_fail: fail``); skipped (not sent); error."""
 MessageSource = Literal["case", "simulator", "follow_up", "history"]
-ItemType = Literal["message", "reasoning", "tool_call", "tool_result", "notice"]
+ItemType = Literal["message", "reasoning", "tool_call", "tool_result", "question", "notice"]
 Variant = Literal["with_skill", "without_skill"]
 ExecutionMode = Literal["multi_turn", "single_shot"]
 
@@ -73,11 +73,23 @@ class ToolResult(Stored):
     content: str = Field(description="What the agent was shown.")
 
 
+class Question(Stored):
+    """What came of a question that the agent asked in the middle of a turn."""
+
+    options: list[str] = Field([], description="What could be chosen.")
+    answer: list[str] | None = optional("What was answered, by the case; None: nothing.")
+
+    def __str__(self) -> str:
+        answer = "not answered" if self.answer is None else f"answered: {', '.join(self.answer)}"
+        return f"{answer} (options: {', '.join(self.options)})" if self.options else answer
+
+
 class TranscriptItem(Stored):
     """One thing that was said or done within a turn, in order."""
 
     type: ItemType = Field(description="What it is.")
-    text: str | None = optional("message, reasoning, notice.")
+    text: str | None = optional("message, reasoning, question, notice.")
+    question: Question | None = optional("Of a question.")
     tool_call: ToolCall | None = optional("Of a tool_call.")
     tool_result: ToolResult | None = optional("Of a tool_result.")
     agent: str | None = optional("The sub-agent that did it; None: the agent.")

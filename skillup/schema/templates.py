@@ -119,6 +119,7 @@ _SORTS: Mapping[str, _Sort] = {
     "files_not_exist": "glob",
     "prompt": "prompt",
     "FileContains.path": "glob",
+    "UserAnswer.question": "regex",
 }
 """What is no plain text, by a check's key or a field's name."""
 _QUOTES: Mapping[str, Callable[[str], str]] = {

@@ -42,7 +42,7 @@ from skillup.schema.record import (
 from skillup.schema.suite import Lead, lead_of, needs_simulator
 from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
 from skillup.trial.session import not_sent
-from skillup.trial.setup import OpenTrial, request_digest, system_of
+from skillup.trial.setup import OpenTrial, filled_once, request_digest
 from skillup.trial.simulated_user import next_message, unwritten
 from skillup.workspace.disk import do_beside
 
@@ -64,7 +64,8 @@ class LiveConversation:
         self.interruption: Interruption | None = None
         self.waited = 0.0
         """So many seconds it waited for its provider; they are no time of the trial's."""
-        self._system = system_of(self.case.input, trial.record.initial_variables)
+        initial = trial.record.initial_variables
+        self._system, self._answers = filled_once(self.case.input, initial)
         self.stop: str | None = None  # Why what would come next is not sent
         now = time.monotonic()
         self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
@@ -341,6 +342,7 @@ class LiveConversation:
             stem=stem,
             slash_command=turn.slash_command,
             system=self._system,
+            answers=self._answers,
             timeout_seconds=left,
             limit=all_of_it if left < own else "",
             max_steps=self._max_steps or profile.max_turns,

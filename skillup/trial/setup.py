@@ -27,7 +27,7 @@ from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
 from skillup.sandbox.base import NO_BOX, Box
 from skillup.schema import templates
-from skillup.schema.case import Input, Turn
+from skillup.schema.case import Input, Turn, UserAnswer
 from skillup.schema.grade import Judging
 from skillup.schema.judge import SkillRef
 from skillup.schema.record import (
@@ -181,7 +181,7 @@ async def _open_in(box: Box, request: TrialRequest, record: Record) -> OpenTrial
             past = await anyio.to_thread.run_sync(
                 past_of, case.input, given, abandon_on_cancel=True
             )
-        system_of(case.input, {**given, **past.variables})
+        filled_once(case.input, {**given, **past.variables})
     except templates.UnresolvedNameError as missing:
         return TurnError(kind="template", message=f"`input`: {missing}")
     if past.miss is not None:
@@ -297,11 +297,12 @@ async def _prepare(
     return live, infos
 
 
-def system_of(given: Input, variables: Mapping[str, str]) -> str | None:
-    """The added system prompt, filled in once for all turns. Raises UnresolvedNameError."""
+def filled_once(given: Input, variables: Mapping[str, str]) -> tuple[str | None, list[UserAnswer]]:
+    """The added system prompt and the answers, for all turns. Raises UnresolvedNameError."""
+    answers = [a if a.literal else templates.fill("answers", a, variables) for a in given.answers]
     if given.system is None or given.literal:
-        return given.system
-    return templates.render(given.system, variables)
+        return given.system, answers
+    return templates.render(given.system, variables), answers
 
 
 def new_record(request: TrialRequest) -> Record:

@@ -19,6 +19,7 @@ from tests.support.model_server import (
     Script,
     Shell,
     Text,
+    ToolCall,
     WriteFile,
 )
 from tests.support.project import Project
@@ -50,11 +51,19 @@ def lab(request: pytest.FixtureRequest, project: Project, model_server: Serve) -
     return start
 
 
+ASK = ("AskUserQuestion", "ask_user_question")  # Of Claude and of Qwen; others have none
+OPTIONS = [{"label": label, "description": label} for label in ("Red", "Blue")]
+QUESTION = {"question": "Which?", "header": "Colour", "options": OPTIONS, "multiSelect": True}
+
+
 def work(request: ModelRequest) -> Reply:
     """Runs a command, writes a file, or tells what there is of the conversation."""
     done = request.tool_round
     if "run it" in request.latest:
         return Text("Ran it.") if done else Shell("echo hello > made.txt; cat made.txt")
+    if "choose" in request.latest and (tool := next((t for t in ASK if t in request.tools), "")):
+        told = Text("Told: " + " ".join(request.tool_results))
+        return told if done else ToolCall(tool, {"questions": [QUESTION]})
     if "write it" in request.latest:
         place = re.search(r"/[^\s\"<>\\\\`]*/workspace\b", request.raw_text)
         assert place is not None
@@ -70,11 +79,14 @@ TURNS = """
         - run it please
         - write it
         - what was it?
+        - choose
+      answers: [{question: Which, answer: [blue, red]}]
     assertions:
       - tool_called: {kind: shell, args: {command: {matches: echo}}}
       - file_contains: {path: made.txt, content: hello}
       - file_contains: {path: notes.txt, content: kept}
-      - contains: answers before
+      - {contains: answers before, turn: 4}
+      - contains: {any: [answers before, "Blue, Red"]}
     """
 
 
@@ -91,14 +103,16 @@ def test_a_conversation_with_its_proof_its_calls_its_usage_and_without_the_key(
     assert [case["status"] for case in result["cases"]] == ["PASS"], json.dumps(result["cases"])[
         :3000
     ]
-    assert [turn["session_verified"] for turn in turns] == [None, True, True, True]
-    assert [turn["traffic"]["continued"] for turn in turns] == [True] * 4
-    assert [turn["unknown_events"] + turn["unread_lines"] for turn in turns] == [0] * 4
-    calls = [i["tool_call"] for t in turns for i in t["transcript"] if i["tool_call"]]
+    assert [turn["session_verified"] for turn in turns] == [None, True, True, True, True]
+    assert [turn["traffic"]["continued"] for turn in turns] == [True] * 5
+    assert [turn["unknown_events"] + turn["unread_lines"] for turn in turns] == [0] * 5
+    asked = [i["question"]["answer"] for i in turns[4]["transcript"] if i["question"]]
+    assert asked == [["Blue", "Red"]] * ("Blue" in turns[4]["response"])
+    calls = [i["tool_call"] for t in turns[:4] for i in t["transcript"] if i["tool_call"]]
     kinds = {call["kind"] for call in calls}
     assert {"shell"} < kinds <= {"shell", "write", "edit"}
     ended = [turn["process"]["ended_by"] for turn in turns]
-    assert ended == ["kept"] * 4 if session == "live" else "kept" not in ended
+    assert ended == ["kept"] * 5 if session == "live" else "kept" not in ended
     assert all(turn["usage"]["input_tokens"] >= 100 for turn in turns)
     assert any("Bows." in request.raw_text for request in server.requests)
     sent = {r.headers.get("x-api-key") or r.headers["authorization"] for r in server.requests}

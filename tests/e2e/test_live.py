@@ -35,6 +35,7 @@ from tests.support.model_server import (
     Script,
     Shell,
     Text,
+    ToolCall,
     WriteFile,
 )
 
@@ -140,6 +141,33 @@ def live(begin: Begin, model_server: Serve) -> Iterator[Conversation]:
     assert conversation.trial.live is not None
     anyio.run(conversation.trial.live.end)
     assert not running_trees
+
+
+ASKS = {"claude": "AskUserQuestion", "codex": "request_user_input"}
+QUESTION = {"id": "q1", "question": "Which colour?", "header": "Colour", "multiSelect": False}
+OPTIONS = [{"label": label, "description": label} for label in ("Red", "Blue")]
+ASKED = """
+    vars: {colour: blue}
+    input: {prompt: choose, answers: [{question: colour, answer: "<<colour>>"}]}
+    assertions: [{contains: Blue}]
+    """
+
+
+def test_a_question_in_the_middle_of_a_turn_is_answered_by_the_case(lab: Lab, engine: str) -> None:
+    questions = [{**QUESTION, "options": OPTIONS}]
+
+    def script(request: ModelRequest) -> Reply:
+        told = Text("Told: " + " ".join(request.tool_results))
+        return told if request.tool_round else ToolCall(ASKS[engine], {"questions": questions})
+
+    more = "permission: read_only\nsession: live\n"
+    project, _ = lab(script, {"cases/one.yaml": ASKED}, more)
+    (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
+    (turn,) = project.record(f"one/{engine}/with_skill/1")["turns"]
+    assert case["status"] == "PASS", json.dumps(turn)[:3000]
+    (asked,) = [item for item in turn["transcript"] if item["type"] == "question"]
+    assert asked["question"] == {"options": ["Red", "Blue"], "answer": ["Blue"]}
+    assert turn["notes"] == []
 
 
 def _pid() -> int:

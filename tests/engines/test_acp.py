@@ -17,6 +17,7 @@ import pytest
 from skillup.engines.base import TurnRequest
 from skillup.engines.registry import get_engine
 from skillup.process.tree import read_row, running_trees
+from skillup.schema.case import UserAnswer
 from skillup.schema.profile import Profile
 from tests.support.engine_turns import Conversation, calls, error_kind, make_trial, raw_streams
 from tests.support.model_server import (
@@ -191,6 +192,93 @@ def test_what_comes_of_a_turn(
     assert results == ["error" if "reject" in words else "success"] * (
         "y " in words or "not" in words
     )
+
+
+COLOUR = {"title": "Colour", "oneOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f"}]}
+DAYS = {"title": "Days", "type": "array", "items": {"enum": ["mon", "tue"]}, "maxItems": 1}
+COUNT = {"title": "Count", "type": "integer", "minimum": 2}
+NOBODY = "nobody was there to answer"
+
+
+@pytest.mark.parametrize(
+    ("field", "answer", "content", "why"),
+    [
+        (COLOUR, "red", "#f00", ""),
+        (COLOUR, "#00F", "#00f", ""),
+        (COLOUR, "green", None, "does not fit ('green' is none of Red, #00f)"),
+        (COLOUR, ["red", "#00f"], None, "does not fit (it takes one, not 2)"),
+        (DAYS, ["TUE"], ["tue"], ""),
+        (DAYS, ["mon", "tue"], None, "is more than its maxItems, 1"),
+        (COUNT, "3", 3, ""),
+        (COUNT, "three", None, "does not fit ('three' is no integer)"),
+        (COUNT, "1", None, "does not fit (1 is less than its minimum, 2)"),
+        ({"type": "boolean"}, "Yes", True, ""),
+        ({"type": "boolean"}, "perhaps", None, "is neither yes nor no"),
+        ({"type": "string", "maxLength": 3}, "Ann", "Ann", ""),
+        ({"type": "string", "maxLength": 3}, "Anna", None, "is more than its maxLength, 3"),
+    ],
+)
+def test_a_form_is_answered_by_the_case_or_declined_with_the_reason(
+    begin: Begin, field: dict[str, Any], answer: Any, content: Any, why: str
+) -> None:
+    """A field that nobody answers is left out, where it may be; else nothing is answered."""
+    rules = [
+        UserAnswer(question="(?i)nothing", answer="x"),
+        UserAnswer(question="choose", answer=answer),
+    ]
+    form = {"properties": {"a": field}, "required": ["a"]}
+    outcome = begin().say(f"form {json.dumps(form)}", answers=rules)
+    (asked,) = [item for item in outcome.items if item.type == "question"]
+    assert asked.question is not None
+    done = json.loads(outcome.response)
+    if why:
+        assert (done, asked.question.answer) == ({"action": "decline"}, None)
+        assert [why in notice for notice in outcome.notices] == [True]
+        return
+    assert done == {"action": "accept", "content": {"a": content}}
+    texts = content if field is DAYS else [str(content).replace("True", "true")]
+    assert asked.question.answer == texts
+    assert (asked.text or "").splitlines()[0] == "Please choose."
+    assert outcome.notices == []
+
+
+@pytest.mark.parametrize("needed", [[], ["b"]])
+def test_a_field_without_an_answer_is_left_out_if_it_may_be(begin: Begin, needed: Any) -> None:
+    fields = {"a": {"title": "Name"}, "b": {"title": "Age"}}
+    form = json.dumps({"properties": fields, "required": needed})
+    outcome = begin().say(f"form {form}", answers=[UserAnswer(question="Name", answer="Ann")])
+    (a, b) = [item.question.answer for item in outcome.items if item.question]
+    assert (a, b) == ((None if needed else ["Ann"]), None)
+    declined = {"action": "decline"}
+    accepted = {"action": "accept", "content": {"a": "Ann"}}
+    assert json.loads(outcome.response) == (declined if needed else accepted)
+
+
+ASKING = """
+    vars: {colour: "Blu(e"}
+    input:
+      answers: [{question: "^Which <<colour>>", answer: no}, {question: col, answer: "<<colour>>"}]
+      turns: [qwen, question]
+    assertions: [{contains: accept, turn: 2}]
+    """
+
+
+def test_what_was_asked_and_answered_is_in_the_record_and_shown(project: Project) -> None:
+    profile = {"engine": "acp", "command": [sys.executable, str(AGENT)]}
+    project.write({"engines/a.yaml": json.dumps(profile), "case.yaml": ASKING})
+    project.write({"eval.yaml": "name: lab\ncases: {files: [case.yaml]}\n"})
+    (found,) = project.run_json("eval.yaml", "-e", "a")["cases"]
+    turns = project.record("case/a/with_skill/1")["turns"]
+    assert turns[0]["response"] == "Well, by allow_once Blu(e"
+    asked = [i for turn in turns for i in turn["transcript"] if i["type"] == "question"]
+    assert [(i["text"], i["question"]["answer"]) for i in asked] == [
+        ("Which colour?", ["Blu(e"]),
+        ("Which colour?", None),
+    ]
+    assert "does not fit ('Blu(e' is neither yes nor no)" in turns[1]["notes"][0]
+    assert found["status"] == "FAIL"
+    shown = project.run("show").stdout
+    assert all(text in shown for text in ("agent asks", "answered: Blu(e", "not answered"))
 
 
 @both_sessions

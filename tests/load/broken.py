@@ -48,6 +48,9 @@ CASES = [
     ("input: {history: [{role: user, content: a}], transcript: [{role: user, content: b}]}\n"
      + ONE_CHECK, "1:1", "`history` beside `transcript`"),
     ("input: {turns: []}\nassertions: [{contains: x}]\n", "1:9", "at least 1 item"),
+    ("input: {prompt: x, answers: [{question: '(', answer: y}]}\n" + ONE_CHECK,
+     "1:41", "is not a valid regex"),
+    ("input: {prompt: x, answers: [{question: y}]}\n" + ONE_CHECK, "1:30", "`answer` is missing"),
     ("input: {turns: [{user: hi}]}\n" + ONE_CHECK, "1:18", "did you mean `content`?"),
     ("input: {turns: [{content: ''}]}\nassertions: [{contains: x}]\n", "1:17", "message is empty"),
     ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),

@@ -192,6 +192,8 @@ def test_a_name_in_a_check_that_nothing_defines_is_told_where_it_stands(
          "input: {system: '{{a}}', prompt: x, literal: true}"),
         ("input: {prompt: '${{ secrets.KEY }}'}", "input: {prompt: '$\\{{ secrets.KEY }}'}"),
         ("input: {turns: ['{{a}}']}", "input: {turns: [{content: '{{a}}', literal: true}]}"),
+        ("input: {prompt: x, answers: [{question: '{{a}}', answer: y}]}",
+         "input: {prompt: x, answers: [{question: '{{a}}', answer: y, literal: true}]}"),
         ("input: {history: [{role: user, content: '{{a}}'}], prompt: x}",
          "input: {history: [{role: user, content: '{{a}}', literal: true}], prompt: x}"),
         ("input: {prompt: x}\ncontext: {files: {f: '{{a}}'}}",

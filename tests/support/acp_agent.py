@@ -57,8 +57,9 @@ def call(kind: str, path: str, meta: dict[str, Any] | None = None) -> str:
     options = [{"optionId": f"by {kind}", "kind": kind, "name": kind} for kind in kinds]
     outcome = "not asked"
     if "unasked" not in QUIRKS:
-        given = ask("session/request_permission", toolCall=about, options=options)["outcome"]
-        outcome = given.get("optionId") or given["outcome"]
+        given = ask("session/request_permission", toolCall=about, options=options)
+        outcome = given["outcome"].get("optionId") or given["outcome"]["outcome"]
+        outcome += "".join(f" {text}" for text in given.get("answers", {}).values())
     say("Well, ", messageId="m2")
     update("tool_call_update", toolCallId="c1", content=[])
     done = {"toolCallId": "c1", "status": "failed" if "reject" in outcome else "completed"}
@@ -97,6 +98,10 @@ def turn(text: str) -> str:
             return call(kind, path)
         case "question":
             return str(ask("elicitation/create", mode="form", message="Which colour?")["action"])
+        case "form":
+            assert client.get("elicitation"), "the client cannot be asked"
+            form = {"mode": "form", "requestedSchema": json.loads(rest)}
+            return json.dumps(ask("elicitation/create", message="Please choose.", **form))
         case "qwen":
             return call("other", "x", {"qwenQuestions": [{"question": "Which colour?"}]})
         case "file":
@@ -166,6 +171,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     method = asked.get("method", "")
     if method == "initialize":
+        client = asked["params"]["clientCapabilities"]
         if "mute" in QUIRKS:
             time.sleep(60)
         info = {"name": "Small agent" * ("nameless" not in QUIRKS), "version": "1.2.3"}

@@ -64,7 +64,8 @@ class Acp(CliEngine):
         place = {"cwd": str(workspace), "mcpServers": _mcp_servers(workspace)}
         before = live.parser_before if live is not None else None
         permission = trial.profile.permission
-        parser = AcpEvents(turn.prompt, place, permission, session_id, before, trial.progress)
+        rules = permission, turn.answers
+        parser = AcpEvents(turn.prompt, place, *rules, session_id, before, trial.progress)
         if trial.gateway is not None:
             parser.look_at_model = trial.gateway.last_answered
         if turn.max_steps is not None:

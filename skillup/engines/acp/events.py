@@ -27,7 +27,9 @@ from skillup.engines.events import (
     kinds_by_text,
     words,
 )
+from skillup.engines.questions import answered, joined, of_questions, reply_to_form
 from skillup.gateway.meter import ModelExchange, flat
+from skillup.schema.case import UserAnswer
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission
 from skillup.schema.record import ErrorKind, Usage
@@ -158,12 +160,14 @@ class AcpEvents(EventParser):
         prompt: str | None,
         place: Mapping[str, Any],
         permission: Permission,
+        answers: Sequence[UserAnswer] = (),
         resumed: str | None = None,
         before: AcpEvents | None = None,
         progress: Progress = lambda _: None,
     ) -> None:
         super().__init__(progress)
         self.session, self._place, self._permission = resumed, place, permission
+        self._answers = answers
         self.agent, self.number = "", 0
         self.replayed: list[str] | None = None  # Messages of the user in the session, if shown
         self.loaded = False  # The session comes from another process
@@ -178,7 +182,9 @@ class AcpEvents(EventParser):
         self._text_of: tuple[str, Any] = "", None
         self._in_replay: Any = False  # The id of the message that is replayed
         if before is None:
-            self._request("initialize", self._initialized, **_CLIENT)
+            can: Any = _CLIENT["clientCapabilities"]
+            can = {**can, "elicitation": {"form": {}}} if answers else can  # Else none asks
+            self._request("initialize", self._initialized, **{**_CLIENT, "clientCapabilities": can})
         else:
             self.agent, self.version, self.number = before.agent, before.version, before.number
             self._send_prompt()
@@ -316,33 +322,34 @@ class AcpEvents(EventParser):
 
     def _answer(self, request: Any, method: str, params: dict[str, Any]) -> None:
         if method == "session/request_permission":
-            self._send(id=request, result={"outcome": self._outcome(params)})
+            self._send(id=request, result=self._permitted(params))
         elif method == "elicitation/create":
-            self._unanswered(params.get("message"))
-            self._send(id=request, result={"action": "decline"})
+            self._end_message()
+            if call := self._calls.get(as_text(params.get("toolCallId"))):
+                self._show_calls(call)
+            self._send(id=request, result=reply_to_form(self, params, self._answers))
         else:
             error = {"code": -32601, "message": f"{method} is not offered"}
             self._send(id=request, error=error)
 
-    def _unanswered(self, question: Any) -> None:
-        self.notice(f"the agent asked, and nobody was there to answer: {as_text(question)}")
-
-    def _outcome(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The outcome, by the profile's permission."""
+    def _permitted(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The outcome, by the profile's permission; of Qwen's questions, by the case."""
         update = as_dict(params.get("toolCall"))
         call = self._tool({"sessionUpdate": "", **update})
-        questions = first_of(params, "qwenQuestions")
-        if questions is not None:
-            self._unanswered(first_of(questions, "question"))
-        call.asked, call.refused = True, questions is not None or not self._may(call)
+        questions, told = first_of(params, "qwenQuestions"), dict[str, Any]()
+        call.asked, call.refused = True, not self._may(call)
         self._show_calls(call)
+        if questions is not None:
+            content = answered(self, of_questions(questions, None), self._answers)
+            call.refused = content is None
+            told = {"answers": {key: joined(value) for key, value in (content or {}).items()}}
         kinds = ("reject_once", "reject_always") if call.refused else ("allow_once", "allow_always")
         options = [as_dict(option) for option in as_list(params.get("options"))]
         fit = (o for kind in kinds for o in options if o.get("kind") == kind)
         chosen = next(fit, None)
         if chosen is None:
-            return {"outcome": "cancelled"}
-        return {"outcome": "selected", "optionId": chosen.get("optionId")}
+            return {"outcome": {"outcome": "cancelled"}}
+        return {"outcome": {"outcome": "selected", "optionId": chosen.get("optionId")}, **told}
 
     def _may(self, call: _Call) -> bool:
         """Whether it may run; under `edits` it has to say which files of the workspace it edits."""

@@ -99,6 +99,8 @@ class ClaudeCode(WritingCliEngine):
         given = ["-p", "--output-format", "stream-json", "--verbose"]
         if trial.live is not None or _must_be_literal(turn):
             given += ["--input-format", "stream-json"]
+        if trial.live is not None and turn.answers:  # else the agent has no tool that asks
+            given += ["--permission-prompt-tool", "stdio"]
         if profile.model:
             given += ["--model", profile.model]
         given += ["--permission-mode", _PERMISSION_MODES[profile.permission]]
@@ -126,7 +128,8 @@ class ClaudeCode(WritingCliEngine):
         if trial.live is None:
             return ClaudeEvents(trial.progress)
         before = trial.live.parser_before
-        parser = LiveClaudeEvents(trial.profile.permission, before, trial.progress)
+        permission = trial.profile.permission
+        parser = LiveClaudeEvents(permission, turn.answers, before, trial.progress)
         parser.outgoing = _as_json(turn)
         return parser
 

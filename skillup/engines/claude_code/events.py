@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from skillup.engines.events import (
     kinds_by_text,
     words,
 )
+from skillup.engines.questions import answered, joined, of_questions
 from skillup.engines.session_files import SessionLine, SessionReader
+from skillup.schema.case import UserAnswer
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission
 from skillup.schema.record import ErrorKind, Usage
@@ -176,14 +178,18 @@ class LiveClaudeEvents(ClaudeEvents):
     """Feed it the lines of one turn of a process that holds several, `before` of the turn before.
 
     The process's own requests get the answer that nobody beside the CLI would give: what the
-    permission mode does not allow by itself is refused, and nobody answers questions.
+    permission mode does not allow by itself is refused; the case answers questions.
     """
 
     def __init__(
-        self, permission: Permission, before: LiveClaudeEvents | None, progress: Progress
+        self,
+        permission: Permission,
+        answers: Sequence[UserAnswer],
+        before: LiveClaudeEvents | None,
+        progress: Progress,
     ) -> None:
         super().__init__(progress)
-        self._permission = permission
+        self._permission, self._answers = permission, answers
         self._tasks = set[str]()  # In the background
         self._before = before.total if before is not None else (Usage(), 0.0)
         self.total: tuple[Usage, float] = self._before
@@ -220,17 +226,29 @@ class LiveClaudeEvents(ClaudeEvents):
 
     def _answer(self, event: dict[str, Any]) -> bytes:
         request = as_dict(event.get("request"))
-        tool = request.get("tool_name")
+        tool, given = request.get("tool_name"), as_dict(request.get("input"))
         answer: dict[str, Any] = {"subtype": "success", "request_id": event.get("request_id")}
+        content: dict[str, Any] | None = None
+        if tool == "AskUserQuestion":
+            asked = of_questions(given.get("questions"), "question")
+            content = answered(self, asked, self._answers)
         if request.get("subtype") != "can_use_tool":
             answer |= {"subtype": "error", "error": "not supported"}
-        elif self._permission == "full" and tool != "AskUserQuestion":
-            allowed = {"behavior": "allow", "updatedInput": as_dict(request.get("input"))}
+        elif content is not None:
+            texts = {key: joined(value, _as_one) for key, value in content.items()}
+            allowed = {"behavior": "allow", "updatedInput": {**given, "answers": texts}}
             answer["response"] = allowed
+        elif self._permission == "full" and tool != "AskUserQuestion":
+            answer["response"] = {"behavior": "allow", "updatedInput": given}
         else:
             why = "There is nobody to ask; say it in your answer."
             answer["response"] = {"behavior": "deny", "message": why}
         return json.dumps({"type": "control_response", "response": answer}).encode() + b"\n"
+
+
+def _as_one(text: str) -> str:
+    """One of several answers, as the CLI tells them apart."""
+    return json.dumps(text, ensure_ascii=False) if ", " in text or '"' in text else text
 
 
 def add_answer(transcript: Transcript, row: dict[str, Any], agent: str | None) -> str:

@@ -53,6 +53,14 @@ _SANDBOX_MODES: dict[Permission, str] = {
     "edits": "workspace-write",
     "read_only": "read-only",
 }
+# That the agent, and its MCP servers, may ask the user, and commands may not.
+_ASKS = {
+    "features.default_mode_request_user_input": True,
+    "suppress_unstable_features_warning": True,
+    "approval_policy.granular.mcp_elicitations": True,
+    "approval_policy.granular.rules": False,
+    "approval_policy.granular.sandbox_approval": False,
+}
 _CODEX_KEY = "CODEX_API_KEY"
 _ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
 _OPENAI_KEY = "OPENAI_API_KEY"
@@ -133,6 +141,8 @@ class Codex(WritingCliEngine):
         if profile.isolation == "clean":
             # No instructions and skills from directories above the workspace.
             settings["project_root_markers"] = []
+        if trial.live is not None and turn.answers:
+            settings |= _ASKS
         if turn.system:
             settings["developer_instructions"] = turn.system
         if _logs_in(trial, login):
@@ -167,7 +177,7 @@ class Codex(WritingCliEngine):
         thread: dict[str, Any] = {
             "model": trial.profile.model,
             "cwd": str(trial.workspace),
-            "approvalPolicy": "never",
+            "approvalPolicy": None if turn.answers else "never",  # None: as the settings say
             "sandbox": _SANDBOX_MODES[trial.profile.permission],
         }
         if session_id is not None:
@@ -178,6 +188,7 @@ class Codex(WritingCliEngine):
             thread,
             login.value if _logs_in(trial, login) else None,
             trial.profile.permission,
+            turn.answers,
             trial.live.parser_before,
             trial.workspace,
             trial.progress,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -19,6 +19,8 @@ from skillup.engines.events import (
     kind_of_text,
     words,
 )
+from skillup.engines.questions import answered, of_questions, reply_to_form, texts_of
+from skillup.schema.case import UserAnswer
 from skillup.schema.profile import Permission
 
 _THREAD_REQUEST = 2
@@ -44,12 +46,13 @@ class AppServerEvents(CodexEvents):
         thread: Mapping[str, Any],
         key: str | None,
         permission: Permission,
+        answers: Sequence[UserAnswer],
         before: AppServerEvents | None,
         workspace: PurePath,
         progress: Progress,
     ) -> None:
         super().__init__(workspace, progress)
-        self._prompt, self._permission = prompt, permission
+        self._prompt, self._permission, self._answers = prompt, permission, answers
         self._refused: Failure | None = None
         self._ids: dict[str, str] = {}
         self._thread: str | None = None
@@ -91,7 +94,7 @@ class AppServerEvents(CodexEvents):
         if method is None and "id" in event:
             self._take_response(event)
         elif "id" in event:
-            self._answer(event["id"], as_text(method))
+            self._answer(event["id"], as_text(method), params)
         elif params.get("threadId") in (None, self._thread):  # not of a sub-agent
             self._take_notification(as_text(method), params)
 
@@ -107,12 +110,18 @@ class AppServerEvents(CodexEvents):
             super().take({"type": "thread.started", "thread_id": self._thread})
             self._begin_turn()
 
-    def _answer(self, request: Any, method: str) -> None:
+    def _answer(self, request: Any, method: str, params: dict[str, Any]) -> None:
+        decision = "accept" if self._permission == "full" else "decline"
         if method in _APPROVALS:
-            decision = "accept" if self._permission == "full" else "decline"
             self._send(id=request, result={"decision": decision})
+        elif "codex_approval_kind" in as_dict(params.get("_meta")):  # of a call of an MCP tool
+            self._send(id=request, result={"action": decision, "content": None})
         elif method == "mcpServer/elicitation/request":
-            self._send(id=request, result={"action": "cancel", "content": None})
+            self._send(id=request, result=reply_to_form(self, params, self._answers))
+        elif method == "item/tool/requestUserInput":
+            content = answered(self, of_questions(params.get("questions"), "id"), self._answers)
+            told = {key: {"answers": texts_of(value)} for key, value in (content or {}).items()}
+            self._send(id=request, result={"answers": told})
         else:
             error = {"code": -32601, "message": "there is nobody to ask"}
             self._send(id=request, error=error)

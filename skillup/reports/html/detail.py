@@ -103,6 +103,8 @@ def items_of(
                 call = ToolCall(id=result.call_id, name="", kind="other")
             if call is None:
                 shown = {"type": item.type, "text": shortened(item.text or "", limits.text)}
+                if item.question is not None:
+                    shown["outcome"] = shortened(str(item.question), limits.text)
             else:
                 arguments = _shortened_data(call.arguments, limits.tool)
                 shown = {"type": "tool", "id": call.id, "name": call.name, "kind": call.kind}

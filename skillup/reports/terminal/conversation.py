@@ -116,6 +116,8 @@ class ConversationStream:
             name = self._calls.get((job, result.call_id), "a tool")
             head = f"{name} {'failed' if failed else 'gave'}"
             return head, result.content, _RESULT_LINES, "red" if failed else "dim"
+        if item.question is not None:
+            return f"{who} asks", f"{item.text}\n{item.question}", _MESSAGE_LINES, "yellow"
         head, lines, style = {
             "reasoning": (f"{who} thinks", _RESULT_LINES, "dim"),
             "notice": ("notice", _RESULT_LINES, "yellow"),

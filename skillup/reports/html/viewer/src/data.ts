@@ -32,9 +32,10 @@ export interface Check extends CheckData {
 }
 /* What an agent said or did: `text` of a message, the others of a call (`type`: "tool"). */
 export interface Item {
-  type: "message" | "reasoning" | "notice" | "tool";
+  type: "message" | "reasoning" | "question" | "notice" | "tool";
   agent?: string | null;
   text?: string;
+  outcome?: string; // of a question: what was answered
   id?: string | null;
   name?: string;
   kind?: string;

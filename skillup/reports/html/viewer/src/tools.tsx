@@ -11,6 +11,12 @@ export function ItemView({ item, ranges }: { item: Item; ranges: Evident[] }) {
   if (item.type === "tool") return <Tool item={item} ranges={ranges} />;
   const text = item.text || "";
   if (item.type === "notice") return <p class="notice small-notice">{text}</p>;
+  if (item.type === "question")
+    return (
+      <p class="notice small-notice question">
+        <span class="label">asks</span> {text} <strong>{item.outcome}</strong>
+      </p>
+    );
   if (item.type === "reasoning") {
     const summary = (
       <>
