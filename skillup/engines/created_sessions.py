@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sqlite3
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -16,12 +19,14 @@ import anyio.to_thread
 
 from skillup.engines.base import EngineTurn, TrialContext
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.session_files import json_line, rewriting, rows_of
+from skillup.engines.session_files import json_line, moved_text, rewriting, rows_of
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, HistoryItem, ToolCall, TurnError
 from skillup.workspace.disk import leads_out, open_at_once, refuse_full_disk, write_whole
 
 Row = dict[str, Any]
+# Of lines that the model's API refuses if a letter changes.
+_SIGNED = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
@@ -90,7 +95,6 @@ class UnwritableError(Exception):
 class WritingCliEngine(CliEngine):
     """Its session files skillup can write, too; what is open here may raise UnwritableError."""
 
-    signed: re.Pattern[bytes] | None = None  # In lines that the API refuses if a letter changes
     session_folders: Sequence[str] = ()  # In the engine's home, with a folder for each session's id
 
     @abstractmethod
@@ -158,8 +162,7 @@ class WritingCliEngine(CliEngine):
             rewritten = rewriting(forms, {session: child.session_id})
 
             def moved(line: bytes) -> bytes:
-                is_signed = self.signed is not None and self.signed.search(line)
-                return line if is_signed else rewritten(line)
+                return line if _SIGNED.search(line) else rewritten(line)
 
             files = {source: file}
             root = source_home if parent.profile.isolation == "shared" else parent.home
@@ -199,3 +202,61 @@ def _write_whole(file: Path, lines: Iterable[bytes]) -> None:
         raise FileExistsError(f"{file} is there already")
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, lines, 0o600)
+
+
+def copy_database(source: Path, copy: Path, paths: Mapping[str, str]) -> None:
+    """A copy in which old paths are new ones, in every text. Raises UnwritableError."""
+    if not source.is_file():
+        raise UnwritableError("session_lost", f"there is no {source}")
+    try:
+        with (
+            closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+            closing(sqlite3.connect(copy)) as new,
+            new,
+        ):
+            old.backup(new)
+
+            def moved(text: str) -> str:
+                for before, after in paths.items():
+                    text = moved_text(text, before, after)
+                return text
+
+            new.create_function("moved", 1, moved)
+            tables = (
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
+            )
+            for (table,) in new.execute(tables).fetchall():
+                for column in new.execute(f'PRAGMA table_info("{table}")').fetchall():
+                    name = column[1]
+                    holds = " OR ".join([f'instr("{name}", ?)'] * len(paths))
+                    new.execute(
+                        f'UPDATE "{table}" SET "{name}" = moved("{name}") '  # noqa: S608 - its own
+                        f'WHERE typeof("{name}") = \'text\' AND ({holds})',
+                        tuple(paths),
+                    )
+    except sqlite3.Error as refused:
+        raise UnwritableError("setup", f"its database cannot be copied: {refused}") from refused
+
+
+def copy_home(source: Path, copy: Path, paths: Mapping[str, str]) -> None:
+    """All of an agent's home, in which old paths are new ones: texts, and databases of SQLite.
+
+    What a model has signed stays as it is, and links are not followed. Raises UnwritableError.
+    """
+    moved = rewriting(paths, {})
+    for folder, names, files in os.walk(source):
+        for path in (Path(folder, name) for name in (*names, *files)):
+            new = copy / path.relative_to(source)
+            if path.is_symlink():
+                new.symlink_to(path.readlink())
+            elif path.is_dir():
+                new.mkdir(exist_ok=True)
+            elif path.is_file() and not path.name.endswith(("-wal", "-shm")):  # of a database
+                data = path.read_bytes()
+                if data.startswith(b"SQLite format 3\0"):
+                    copy_database(path, new, paths)
+                    continue
+                lines = data.splitlines(keepends=True) if b"\0" not in data else ()
+                texts = (one if _SIGNED.search(one) else moved(one) for one in lines)
+                new.write_bytes(b"".join(texts) if lines else data)
+                new.chmod(path.stat().st_mode)

@@ -229,7 +229,7 @@ class SharedPrefix:
         start["references"] = keep_references(case, root, request.blobs, known)
         record = new_record(request).model_copy(update={**start, "notes": notes})
         snapshot = await look_at(workspace, request.blobs)
-        state = placed.session, placed.fingerprint, live.messages
+        state = placed.session, placed.fingerprint or live.fingerprint, live.messages
         forked = LiveSession(engine, context, request.blobs, snapshot, *state)
         places = str(before.workspace), str(workspace)
         forked.prompts = tuple(moved_text(prompt, *places) for prompt in live.prompts)

@@ -121,6 +121,29 @@ def test_a_conversation_with_its_proof_its_calls_its_usage_and_without_the_key(
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
+BRANCHES = """
+    input:
+      turns:
+        - content: run it please
+          branches: [{name: refuse, turns: [what was it?]}]
+        - what was it, then?
+    assertions:
+      - {contains: answers before, turn: 2}
+      - file_contains: {path: made.txt, content: hello}
+    """
+
+
+def test_branches_are_forked_where_the_agent_offers_it(lab: Lab) -> None:
+    """Claude's agent and opencode do; codex-acp since 2."""
+    project, _ = lab(work, BRANCHES)
+    cases = project.run_json("cases", "-e", "agent", env={"LAB_KEY": KEY})["cases"]
+    kinds = {(case["error"] or {}).get("kind") for case in cases}
+    assert kinds in ({None}, {"unsupported"}), json.dumps(cases)[:3000]
+    turns = [project.record(f"{case['case_id']}/agent/with_skill/1")["turns"] for case in cases]
+    workspaces = [turn["workspace"] for one in turns for turn in one if turn["session_verified"]]
+    assert len(set(workspaces)) == (2 if kinds == {None} else 0)
+
+
 REFUSED = """
     input: {turns: [{content: hello, timeout_seconds: 25}]}
     assertions: [{contains: x}]

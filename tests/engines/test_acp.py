@@ -281,6 +281,38 @@ def test_what_was_asked_and_answered_is_in_the_record_and_shown(project: Project
     assert all(text in shown for text in ("agent asks", "answered: Blu(e", "not answered"))
 
 
+BRANCHES = """
+    input:
+      turns:
+        - content: where are you?
+          branches: [{name: else, turns: [call edit a.txt]}]
+        - and there?
+    assertions: [{max_duration_seconds: 60}]
+    """
+
+
+@both_sessions
+@pytest.mark.parametrize("quirks", ["forks", ""])
+def test_a_session_is_forked_by_an_agent_that_offers_it(
+    project: Project, quirks: str, session: str
+) -> None:
+    profile: dict[str, Any] = {"engine": "acp", "command": [sys.executable, str(AGENT)]}
+    profile |= {"session": session, "env": {"QUIRKS": quirks}}
+    project.write({"engines/a.yaml": json.dumps(profile), "case.yaml": BRANCHES})
+    project.write({"eval.yaml": "name: lab\ncases: {files: [case.yaml]}\n"})
+    cases = project.run_json("eval.yaml", "-e", "a")["cases"]
+    if not quirks:
+        assert [case["error"]["kind"] for case in cases] == ["unsupported"] * 2
+        assert "Small agent offers no way to fork a session" in cases[0]["error"]["message"]
+        return
+    assert [case["status"] for case in cases] == ["PASS"] * 2
+    records = [project.record(f"{name}/a/with_skill/1") for name in ("case", "case/else")]
+    assert [record["turns"][1]["session_verified"] for record in records] == [True, True]
+    assert records[0]["turns"][1]["response"].endswith("was told: where are you? | and there?")
+    sessions = {turn["session_id"] for record in records for turn in record["turns"]}
+    assert len(sessions) == 3
+
+
 @both_sessions
 def test_a_time_limit_and_a_cancellation_end_it_after_a_word(begin: Begin, session: str) -> None:
     conversation = begin(session=session)

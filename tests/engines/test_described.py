@@ -14,12 +14,13 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.app.planning import collect_secrets
 from skillup.engines.base import HistorySeeder, SessionForker, SessionResumer
-from skillup.engines.command.created import copy_database, rows_of_history
+from skillup.engines.command.created import rows_of_history
 from skillup.engines.command.engine import DescribedEngine
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.command.make import make_engine, shipped
 from skillup.engines.command.store import dump_rows
 from skillup.engines.command.values import filled, filled_arguments, holds
+from skillup.engines.created_sessions import copy_database
 from skillup.engines.registry import engine_of, get_engine
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.load.profiles import load_profile

@@ -17,6 +17,8 @@ SESSIONS = Path(os.environ["HOME"], "sessions")
 CAPABILITIES: dict[str, Any] = {"loadSession": "no-load" not in QUIRKS}
 if "resume-only" in QUIRKS:
     CAPABILITIES = {"sessionCapabilities": {"resume": {}}}
+if "forks" in QUIRKS:
+    CAPABILITIES["sessionCapabilities"] = {"fork": {}}
 MODES = [{"id": mode} for mode in ("auto", "default", "acceptEdits", "bypassPermissions")]
 
 
@@ -154,6 +156,9 @@ def opened(request: dict[str, Any], how: str) -> None:
             error = {"code": -32602, "message": "there is none of that name"}
             return send(id=request["id"], error=error)
         prompts = json.loads(file.read_text())
+    if how == "fork":
+        session = f"f{os.getpid()}"
+        (SESSIONS / session).write_text(json.dumps(prompts))
     if how == "load" and "late" not in QUIRKS:
         replay([text for text in prompts if "forgetful" not in QUIRKS])
     modes = {"currentModeId": "auto", "availableModes": MODES}

@@ -11,16 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
+
 from skillup.engines.acp.events import AcpEvents
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest, cost_usd
 from skillup.engines.cli_runner import CliEngine, CliSpec, CliTurn
+from skillup.engines.created_sessions import UnwritableError, copy_home
 from skillup.engines.environment import Login, trial_environment
 from skillup.engines.events import as_dict, kind_of_status
 from skillup.gateway.meter import Route, flat
 from skillup.process.live import LiveSlot
 from skillup.process.run import ProcessRequest
 from skillup.schema.profile import Profile
-from skillup.schema.record import SessionFingerprint, TurnError
+from skillup.schema.record import ErrorKind, SessionFingerprint, TurnError
 
 _FIELDS = {"base_url": "base_url", "key": "api_key_env", "model": "model"}
 """Filled in where `{…}` is in `env` or `args` of a profile; with its key that must be there."""
@@ -43,7 +46,7 @@ class Acp(CliEngine):
     )
 
     def arguments(
-        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+        self, turn: TurnRequest | None, trial: TrialContext, session_id: str | None, login: Login
     ) -> list[str]:
         return [*map(_filling(trial.profile, login, trial.gateway), trial.profile.args)]
 
@@ -60,8 +63,7 @@ class Acp(CliEngine):
         return (url, {name}) if url and "base_url" in _fields(trial.profile) else None
 
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> AcpEvents:
-        live, workspace = trial.live, trial.workspace
-        place = {"cwd": str(workspace), "mcpServers": _mcp_servers(workspace)}
+        live, place = trial.live, _place(trial)
         before = live.parser_before if live is not None else None
         permission = trial.profile.permission
         rules = permission, turn.answers
@@ -105,6 +107,55 @@ class Acp(CliEngine):
     async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         return await AcpTurn(self, turn, trial, session).run()
 
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
+        """By the agent itself, in a copy of its home, where the parent's paths are the child's."""
+        if parent.profile.isolation == "shared":
+            what = "with `isolation: shared` its sessions are yours, and none is forked"
+            return EngineTurn(error=self.error("unsupported", what))
+        moves = {parent.workspace: child.workspace, parent.home: child.home}
+        paths = {str(old): str(new) for old, new in moves.items()}
+        try:
+            await anyio.to_thread.run_sync(copy_home, parent.home, child.home, paths)
+        except UnwritableError as why:
+            return EngineTurn(error=self.error(why.kind, f"its home cannot be copied: {why}"))
+        parser = AcpEvents(None, _place(child), child.profile.permission, forked=session)
+        login = self.login(child)
+        argv = (*self.command(child.profile), *self.arguments(None, child, None, login))
+        request = ProcessRequest(
+            argv, child.workspace, self.environment(child, login), marker=child.marker
+        )
+        failure = await self._asked(child.box.request, request, parser)
+        error = self.error(*failure) if failure is not None else None
+        return EngineTurn(parser.session_id, error=error)
+
+    async def _asked(
+        self,
+        within: Callable[[ProcessRequest], ProcessRequest],
+        request: ProcessRequest,
+        parser: AcpEvents,
+    ) -> tuple[ErrorKind, str] | None:
+        """What went wrong when a process was asked for no turn."""
+        request = replace(
+            request,
+            stdin=parser.outgoing,
+            timeout_seconds=_CHECK_SECONDS,
+            has_answered=lambda: parser.closed,
+            lingers=True,
+        )
+
+        def take(line: bytes) -> bytes:
+            parser.outgoing = b""
+            parser.feed(line)
+            return parser.outgoing
+
+        outcome = await LiveSlot(stays=False).run(within(request), take)
+        if parser.finished:
+            return None
+        if parser.failure:
+            return parser.failure.kind, parser.failure.text
+        why = outcome.start_error or outcome.stderr_tail.strip() or "it gave no answer"
+        return "engine_not_usable", why.splitlines()[-1]
+
     async def version(
         self, profile: Profile, login: Login, env: Mapping[str, str]
     ) -> tuple[TurnError | None, str | None]:
@@ -117,17 +168,11 @@ class Acp(CliEngine):
             (*self.command(profile), *map(fill, profile.args)),
             Path.cwd(),
             {**env, **{name: fill(text) for name, text in profile.env.items()}},
-            parser.outgoing,
-            _CHECK_SECONDS,
-            has_answered=lambda: parser.closed,
-            lingers=True,
         )
-        outcome = await LiveSlot().run(request, parser.feed)
-        if parser.finished:
+        failure = await self._asked(lambda one: one, request, parser)
+        if failure is None:
             return None, parser.version
-        told = parser.failure.text if parser.failure else outcome.stderr_tail.strip()
-        why = (outcome.start_error or told or "it gave no answer").splitlines()[-1]
-        return self.error("engine_not_usable", f"the handshake failed: {why}"), None
+        return self.error("engine_not_usable", f"the handshake failed: {failure[1]}"), None
 
 
 class AcpTurn(CliTurn):
@@ -225,6 +270,11 @@ def _filling(profile: Profile, login: Login, route: Route | None = None) -> Call
     url = route.url if route is not None else profile.base_url
     values = {"base_url": url, "key": login.value, "model": profile.model}
     return lambda text: _FIELD.sub(lambda field: values[field[1]] or "", text)
+
+
+def _place(trial: TrialContext) -> dict[str, Any]:
+    """Where a session is held, and with what."""
+    return {"cwd": str(trial.workspace), "mcpServers": _mcp_servers(trial.workspace)}
 
 
 def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:

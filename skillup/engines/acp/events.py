@@ -152,7 +152,7 @@ def _line(**message: Any) -> bytes:
 class AcpEvents(EventParser):
     """Feed it the lines of one turn. `place`: the `cwd`, a real path, and `mcpServers` of sessions;
     `resumed`: the session to load in a new process; `before`: the turn before in this one. Without
-    a `prompt` it only shakes hands.
+    a `prompt` it only shakes hands, or has a session `forked`.
     """
 
     def __init__(
@@ -164,8 +164,10 @@ class AcpEvents(EventParser):
         resumed: str | None = None,
         before: AcpEvents | None = None,
         progress: Progress = lambda _: None,
+        forked: str | None = None,
     ) -> None:
         super().__init__(progress)
+        self._forked = forked
         self.session, self._place, self._permission = resumed, place, permission
         self._answers = answers
         self.agent, self.number = "", 0
@@ -251,6 +253,10 @@ class AcpEvents(EventParser):
         if version != _CLIENT["protocolVersion"]:
             what = "of the Agent Client Protocol it speaks version"
             self._fail("engine_not_usable", f"{what} {as_text(version) or '?'}, and skillup 1")
+        elif self._forked is not None and "fork" not in as_dict(can.get("sessionCapabilities")):
+            self._fail("unsupported", f"{self.agent or 'it'} offers no way to fork a session")
+        elif self._forked is not None:
+            self._request("session/fork", self._opened, sessionId=self._forked, **self._place)
         elif self._prompt is None:
             self.finished = self.closed = True
         elif self._resumed is None:
@@ -271,6 +277,8 @@ class AcpEvents(EventParser):
         mode = next((one for one in _MODES[self._permission] if one in has), None)
         if self.session is None:
             self._fail("protocol", "it opened a session, and did not say which")
+        elif self._prompt is None:
+            self.finished = self.closed = True
         elif mode is None or mode == modes.get("currentModeId"):
             self._send_prompt()
         else:

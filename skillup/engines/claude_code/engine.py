@@ -77,7 +77,6 @@ class ClaudeCode(WritingCliEngine):
 
     name = "claude_code"
     sessions = ClaudeTranscript
-    signed = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
     session_folders = ("tasks",)
     spec = CliSpec(
         name="claude",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,11 +21,12 @@ from skillup.engines.created_sessions import (
     Row,
     UnwritableError,
     WritingCliEngine,
+    copy_database,
     iso_time,
     own_call,
     with_own_ids,
 )
-from skillup.engines.session_files import VersionRange, moved_text
+from skillup.engines.session_files import VersionRange
 from skillup.process.run import run_quiet
 from skillup.schema.engine import AgentDescription, Seed, Store
 from skillup.schema.record import HistoryItem
@@ -176,36 +175,3 @@ def rows_of_history(
         rows.append(filled(template, {**of_row, **own, "calls": calls}))
         parent = row_id
     return rows
-
-
-def copy_database(source: Path, copy: Path, paths: Mapping[str, str]) -> None:
-    """A copy in which old paths are new ones, in every text. Raises UnwritableError."""
-    if not source.is_file():
-        raise UnwritableError("session_lost", f"there is no {source}")
-    try:
-        with (
-            closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
-            closing(sqlite3.connect(copy)) as new,
-            new,
-        ):
-            old.backup(new)
-
-            def moved(text: str) -> str:
-                for before, after in paths.items():
-                    text = moved_text(text, before, after)
-                return text
-
-            new.create_function("moved", 1, moved)
-            tables = (
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
-            )
-            for (table,) in new.execute(tables).fetchall():
-                for column in new.execute(f'PRAGMA table_info("{table}")').fetchall():
-                    name = column[1]
-                    new.execute(
-                        f'UPDATE "{table}" SET "{name}" = moved("{name}") '  # noqa: S608 - its own
-                        f'WHERE typeof("{name}") = \'text\' AND instr("{name}", ?)',
-                        (next(iter(paths)),),
-                    )
-    except sqlite3.Error as refused:
-        raise UnwritableError("setup", f"its database cannot be copied: {refused}") from refused
