@@ -231,7 +231,7 @@ def copy_database(source: Path, copy: Path, paths: Mapping[str, str]) -> None:
                     holds = " OR ".join([f'instr("{name}", ?)'] * len(paths))
                     new.execute(
                         f'UPDATE "{table}" SET "{name}" = moved("{name}") '  # noqa: S608 - its own
-                        f'WHERE typeof("{name}") = \'text\' AND ({holds})',
+                        f"WHERE typeof(\"{name}\") = 'text' AND ({holds})",
                         tuple(paths),
                     )
     except sqlite3.Error as refused:

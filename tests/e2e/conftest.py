@@ -247,8 +247,8 @@ def in_turn(names: Sequence[str]) -> list[str]:
 
 
 def agent_modules(package: str) -> Path:
-    """`node_modules` with that package and a Node.js, put there by npm if need be."""
-    folder = CACHE.with_name("agents") / package.replace("/", "+")
+    """`node_modules` with that package, or several, and a Node.js, put there by npm if need be."""
+    folder = CACHE.with_name("agents") / package.replace("/", "+").replace(" ", "+")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -257,7 +257,7 @@ def agent_modules(package: str) -> Path:
                 pytest.skip(NO_NPM)
             quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
             where = [*quiet, "--prefix", str(folder)]
-            problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *where, NODE, package)
+            problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *where, NODE, *package.split())
             if problem:
                 raise CliUnusableError(f"npm could not install {package}: {problem}")
             (folder / "installed").touch()

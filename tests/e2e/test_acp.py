@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from skillup.app.conformance.model import ConformanceModel
 from tests.e2e.conftest import Serve, agent_modules, both_sessions, in_turn
 from tests.support.model_server import (
     HttpError,
@@ -27,23 +29,28 @@ from tests.support.project import Project
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 AGENTS = yaml.safe_load(Path(__file__).with_name("acp_agents.yaml").read_text())
+LESS = ("gemini", "pi")
 KEY = "sk-canary-7d1f20c4e8aa4b"
 SKILL = "---\nname: greeter\ndescription: Bows.\n---\nBow.\n"
 Lab = Callable[..., tuple[Project, ModelServer]]
 
 
-@pytest.fixture(params=in_turn(list(AGENTS)))
-def lab(request: pytest.FixtureRequest, project: Project, model_server: Serve) -> Lab:
-    """`lab(script, case, **keys)`: a project with the profile `agent`, and its server."""
-    given = dict(AGENTS[str(request.param)])
+def profile_of(name: str, url: str, **keys: str) -> str:
+    given = dict(AGENTS[name])
     folder = agent_modules(given.pop("package"))
     command = [str(folder / one) if "bin/" in one else one for one in given["command"]]
+    own = {"engine": "acp", "command": command, "base_url": url + given["base_url"]}
+    return json.dumps({"model": "m1", "api_key_env": "LAB_KEY", **given, **own, **keys})
+
+
+@pytest.fixture(params=in_turn([name for name in AGENTS if name not in LESS]))
+def lab(request: pytest.FixtureRequest, project: Project, model_server: Serve) -> Lab:
+    """`lab(script, case, **keys)`: a project with the profile `agent`, and its server."""
 
     def start(script: Script, case: str, **keys: str) -> tuple[Project, ModelServer]:
         server = model_server(script)
-        own = {"engine": "acp", "command": command, "base_url": server.url + given["base_url"]}
-        profile = {"model": "m1", "api_key_env": "LAB_KEY", **given, **own, **keys}
-        files = {"engines/agent.yaml": json.dumps(profile), "cases/one.yaml": case}
+        profile = profile_of(str(request.param), server.url, **keys)
+        files = {"engines/agent.yaml": profile, "cases/one.yaml": case}
         files["cases/skills/greeter/SKILL.md"] = SKILL
         files["cases/eval.yaml"] = "name: lab\nskills: [{path: skills/greeter}]\n"
         return project.write(files), server
@@ -133,9 +140,11 @@ BRANCHES = """
     """
 
 
-def test_branches_are_forked_where_the_agent_offers_it(lab: Lab) -> None:
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_branches_are_forked_in_a_box_where_the_agent_offers_it(lab: Lab) -> None:
     """Claude's agent and opencode do; codex-acp since 2."""
     project, _ = lab(work, BRANCHES)
+    project.write({"cases/eval.yaml": "name: lab\nenvironment: {type: bubblewrap}\n"})
     cases = project.run_json("cases", "-e", "agent", env={"LAB_KEY": KEY})["cases"]
     kinds = {(case["error"] or {}).get("kind") for case in cases}
     assert kinds in ({None}, {"unsupported"}), json.dumps(cases)[:3000]
@@ -166,3 +175,31 @@ def test_without_permission_nothing_is_written_and_the_call_failed(lab: Lab) -> 
     assert found["status"] == "PASS", json.dumps(turn)[:4000]
     results = [i["tool_result"]["status"] for i in turn["transcript"] if i["tool_result"]]
     assert set(results) <= {"error"}
+
+
+STEPS = """
+    input:
+      turns:
+        - "My word is zebra.\\nmodel> say: Fine."
+        - "Run it.\\nmodel> shell: echo hello > made.txt; cat made.txt\\nmodel> say: Ran it."
+        - "What was it?\\nmodel> recall: zebra"
+    assertions:
+      - {contains: zebra, turn: 3}
+      - tool_called: {kind: shell, args: {command: {matches: ^echo hello}}}
+      - file_contains: {path: made.txt, content: hello}
+    """
+
+
+@both_sessions
+@pytest.mark.parametrize("name", dict.fromkeys(in_turn([n for n in LESS for _ in "12"])))
+def test_agents_that_tell_little_of_their_calls_and_one_that_loses_its_session(
+    project: Project, name: str, session: str
+) -> None:
+    with ConformanceModel() as model:
+        profile = profile_of(name, model.url, session=session)
+        files = {"engines/agent.yaml": profile, "one.yaml": STEPS}
+        project.write({**files, "eval.yaml": "name: lab\ncases: {files: [one.yaml]}\n"})
+        (case,) = project.run_json("eval.yaml", "-e", "agent", env={"LAB_KEY": KEY})["cases"]
+    lost = name == "gemini" and session == "resume"
+    kind = (case["error"] or {}).get("kind")
+    assert (case["status"], kind) == (("ERROR", "session_lost") if lost else ("PASS", None)), case

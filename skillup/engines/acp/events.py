@@ -90,6 +90,7 @@ class _Call:
     refused: bool = False
     shown: bool = False
     ended: bool = False
+    printed: str = ""  # In parts, as some tell it of a terminal of theirs
 
     @property
     def name(self) -> str:
@@ -113,7 +114,8 @@ class _Call:
         """As the agent gave them; where they are not told, what it says of the call."""
         given = self.known.get("rawInput")
         if not isinstance(given, dict):
-            return {"input": given} if given is not None else {"title": self.known.get("title")}
+            name = "command" if self.kind == "shell" else "title"
+            return {"input": given} if given is not None else {name: self.known.get("title")}
         argv = given.get("command")
         if isinstance(argv, list):
             shell = argv[1:2] == ["-lc"] and len(argv) == 3
@@ -136,7 +138,7 @@ class _Call:
         shown = "\n".join(as_text(first_of(as_dict(one).get("content"), "text")) for one in blocks)
         told = first_of(raw, "formatted_output", "stdout", "content", "text")
         shown = shown if shown.strip("\n") else as_text(told or raw)
-        return raw if isinstance(raw, str) else shown
+        return raw if isinstance(raw, str) else shown or self.printed
 
     @property
     def failed(self) -> bool:
@@ -422,6 +424,8 @@ class AcpEvents(EventParser):
         if call_id not in self._calls:  # later updates may come in the middle of a message
             self._end_message()
         call = self._calls.setdefault(call_id, _Call({"title": as_text(update.get("title"))}))
+        printed = first_of(update.get("_meta"), "terminal_output")
+        call.printed += as_text(as_dict(printed).get("data"))
         # Later titles describe what it does.
         new = {k: v for k, v in update.items() if k != "title" and v not in (None, "", [], {})}
         call.known = {**call.known, **new} if update["sessionUpdate"] else {**new, **call.known}
