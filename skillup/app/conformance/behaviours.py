@@ -7,14 +7,16 @@ what the model was asked, or tried with the engine itself.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 from typing import Any, Literal
 
 import anyio
@@ -52,6 +54,8 @@ _DECOYS = {
     "home": "Nothing comes from the user's home",
     "above": "Nothing comes from folders above the workspace",
 }
+_TURN_SECONDS = 20.0  # A first turn that takes longer lengthens all limits
+_LIMIT = re.compile(r"(timeout_seconds: )(\d+)")
 _NOT_OFFERED = frozenset({"unsupported", "no_resume"})
 Verdict = Literal["yes", "no", "–"]
 _STYLE: dict[Verdict, str] = {"yes": "green", "no": "red", "–": "dim"}
@@ -96,14 +100,20 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
             key, name = profile.api_key_env or _KEY, profile.model or "conformance-model"
             own = {"model": name, "retries": 1, "base_url": model.url, "api_key_env": key}
             main = profile.model_copy(update=own)
-            held = main.model_copy(update={"permission": "read_only"})
+            held, edits = (
+                main.model_copy(update={"permission": one}) for one in ("read_only", "edits")
+            )
             nowhere = main.model_copy(update={"base_url": _NO_PORT, "gateway": "off"})
             os.environ[key] = "sk-conformance-0123456789"
+            began = time.monotonic()
+            why = anyio.run(_long_message, main, root / uuid.uuid4().hex, model)
+            suite = _suite(root / "suite", max(1.0, (time.monotonic() - began) / _TURN_SECONDS))
             done: dict[str, tuple[Job, Record, Grade]] = {}
             tags = ("main", "mixed") if mixed else ("main",)
-            for some, one in ((tags, main), (("read_only",), held), (("refused",), nowhere)):
-                done |= _run(some, one, root / some[0], parallel)
-            rows = _of_cases(done)
+            others = (("read_only",), held), (("edits",), edits), (("refused",), nowhere)
+            for some, one in ((tags, main), *others):
+                done |= _run(suite, some, one, root / some[0], parallel)
+            rows = [*_of_cases(done), _row("A long message arrives whole", why)]
             rows += _of_records(done, model)
             for name, attempt in _ATTEMPTS.items():
                 rows.append(_row(name, anyio.run(attempt, main, root / uuid.uuid4().hex, model)))
@@ -172,16 +182,26 @@ def _decoys(root: Path) -> Iterator[None]:
         tempfile.tempdir = None
 
 
+def _suite(copy: Path, slower: float) -> Path:
+    """The suite, with the time limits that it needs where all is so many times `slower`."""
+    copytree(SUITE, copy)
+    for file in copy.rglob("*.yaml"):
+        text = file.read_text("utf-8")
+        changed = _LIMIT.sub(lambda found: f"{found[1]}{float(found[2]) * slower:g}", text)
+        file.write_text(changed, "utf-8")
+    return copy
+
+
 def _run(
-    tags: tuple[str, ...], profile: Profile, out: Path, parallel: int
+    suite: Path, tags: tuple[str, ...], profile: Profile, out: Path, parallel: int
 ) -> dict[str, tuple[Job, Record, Grade]]:
     """What the cases of those tags came to."""
-    loaded = load_paths([SUITE])
+    loaded = load_paths([suite])
     loaded.or_raise()
     profiles = {str(suite.path): [profile] for suite in loaded.suites}
     plan = make_plan(loaded.suites, profiles, Selection(tags=tags))
     request = RunRequest(
-        paths=(str(SUITE),), parallel=parallel, directory=str(out.parent), rate_limit_wait=0
+        paths=(str(suite),), parallel=parallel, directory=str(out.parent), rate_limit_wait=0
     )
     watcher = _Watcher()
     with RunSession(request, plan, path=out) as session:
@@ -267,6 +287,17 @@ def _trial(profile: Profile, folder: Path) -> TrialContext:
         marker=new_marker(),
         session_id=str(uuid.uuid4()),
     )
+
+
+async def _long_message(profile: Profile, folder: Path, model: ConformanceModel) -> str | None:
+    """Longer than one argument of a program may be."""
+    text = "long-text ünï " * 12_000 + "end-of-it"
+    turn = TurnRequest(1, f"{text}\nmodel> say: Read.")
+    error = (await engine_of(profile).start(turn, _trial(profile, folder))).error
+    if error is not None:
+        return f"{error.kind}: {error.message}"
+    told = (message for asked in model.requests for _, message in asked.messages)
+    return None if any(text in message for message in told) else "no request has it"
 
 
 async def _unknown_session(profile: Profile, folder: Path, _: ConformanceModel) -> str | None:
