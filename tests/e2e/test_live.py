@@ -15,8 +15,10 @@ import anyio
 import pytest
 
 from skillup.process.tree import read_row, running_trees
+from skillup.schema.case import UserAnswer
 from tests.e2e.conftest import (
     KEYS,
+    QUESTION,
     Begin,
     Lab,
     Serve,
@@ -144,30 +146,23 @@ def live(begin: Begin, model_server: Serve) -> Iterator[Conversation]:
 
 
 ASKS = {"claude": "AskUserQuestion", "codex": "request_user_input"}
-QUESTION = {"id": "q1", "question": "Which colour?", "header": "Colour", "multiSelect": False}
-OPTIONS = [{"label": label, "description": label} for label in ("Red", "Blue")]
-ASKED = """
-    vars: {colour: blue}
-    input: {prompt: choose, answers: [{question: colour, answer: "<<colour>>"}]}
-    assertions: [{contains: Blue}]
-    """
 
 
-def test_a_question_in_the_middle_of_a_turn_is_answered_by_the_case(lab: Lab, engine: str) -> None:
-    questions = [{**QUESTION, "options": OPTIONS}]
-
+def test_a_question_in_the_middle_of_a_turn_is_answered_by_the_case(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
     def script(request: ModelRequest) -> Reply:
         told = Text("Told: " + " ".join(request.tool_results))
-        return told if request.tool_round else ToolCall(ASKS[engine], {"questions": questions})
+        return told if request.tool_round else ToolCall(ASKS[engine], {"questions": [QUESTION]})
 
-    more = "permission: read_only\nsession: live\n"
-    project, _ = lab(script, {"cases/one.yaml": ASKED}, more)
-    (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
-    (turn,) = project.record(f"one/{engine}/with_skill/1")["turns"]
-    assert case["status"] == "PASS", json.dumps(turn)[:3000]
-    (asked,) = [item for item in turn["transcript"] if item["type"] == "question"]
-    assert asked["question"] == {"options": ["Red", "Blue"], "answer": ["Blue"]}
-    assert turn["notes"] == []
+    conversation = begin(model_server(script).url, session="live", permission="read_only")
+    rules = [UserAnswer(question="colour", answer="blue")]
+    outcome = conversation.say("choose", answers=rules)
+    assert conversation.trial.live is not None
+    anyio.run(conversation.trial.live.end)
+    assert "Blue" in outcome.response, outcome
+    (asked,) = [item.question for item in outcome.items if item.question]
+    assert (asked.options, asked.answer, outcome.notices) == (["Red", "Blue"], ["Blue"], [])
 
 
 def _pid() -> int:

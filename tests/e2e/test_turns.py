@@ -84,24 +84,6 @@ def test_failed_calls_and_calls_of_mcp_servers_have_results_and_what_they_leave_
     assert not is_alive(int((workspace / "pid").read_text()))
 
 
-def test_prompts_reach_the_model_as_written(begin: Begin, model_server: Serve, engine: str) -> None:
-    """Flags, `/name` and `@file`: the conformance."""
-    prompts = [
-        'quotes " and \\ and\nlines and ünïcödé \U0001f600',
-        "!ls",
-        *(["/exit"] if engine == "claude" else []),
-        "@" + "x" * 200_000,
-    ]
-    server = model_server(lambda request: Text("ok"))
-    conversation = begin(server.url)
-
-    outcomes = [conversation.say(prompt) for prompt in prompts]
-
-    assert {error_kind(outcome) for outcome in outcomes} == {None}
-    assert server.requests[-1].user_texts == prompts
-    assert len(server.requests) == len(prompts)
-
-
 def test_a_skill_that_the_prompt_names_is_used(
     begin: Begin, model_server: Serve, engine: str
 ) -> None:

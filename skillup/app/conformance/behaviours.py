@@ -100,18 +100,17 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
             key, name = profile.api_key_env or _KEY, profile.model or "conformance-model"
             own = {"model": name, "retries": 1, "base_url": model.url, "api_key_env": key}
             main = profile.model_copy(update=own)
-            held, edits = (
-                main.model_copy(update={"permission": one}) for one in ("read_only", "edits")
-            )
             nowhere = main.model_copy(update={"base_url": _NO_PORT, "gateway": "off"})
             os.environ[key] = "sk-conformance-0123456789"
             began = time.monotonic()
             why = anyio.run(_long_message, main, root / uuid.uuid4().hex, model)
             suite = _suite(root / "suite", max(1.0, (time.monotonic() - began) / _TURN_SECONDS))
             done: dict[str, tuple[Job, Record, Grade]] = {}
-            tags = ("main", "mixed") if mixed else ("main",)
-            others = (("read_only",), held), (("edits",), edits), (("refused",), nowhere)
-            for some, one in ((tags, main), *others):
+            tags: tuple[str, ...] = ("main", "mixed") if mixed else ("main",)
+            runs = [(tags, main), (("refused",), nowhere)]
+            modes = ("read_only", "edits")
+            runs += [((mode,), main.model_copy(update={"permission": mode})) for mode in modes]
+            for some, one in runs:
                 done |= _run(suite, some, one, root / some[0], parallel)
             rows = [*_of_cases(done), _row("A long message arrives whole", why)]
             rows += _of_records(done, model)
@@ -186,8 +185,9 @@ def _suite(copy: Path, slower: float) -> Path:
     """The suite, with the time limits that it needs where all is so many times `slower`."""
     copytree(SUITE, copy)
     for file in copy.rglob("*.yaml"):
-        text = file.read_text("utf-8")
-        changed = _LIMIT.sub(lambda found: f"{found[1]}{float(found[2]) * slower:g}", text)
+        changed = _LIMIT.sub(
+            lambda of: f"{of[1]}{float(of[2]) * slower:g}", file.read_text("utf-8")
+        )
         file.write_text(changed, "utf-8")
     return copy
 
@@ -291,7 +291,7 @@ def _trial(profile: Profile, folder: Path) -> TrialContext:
 
 async def _long_message(profile: Profile, folder: Path, model: ConformanceModel) -> str | None:
     """Longer than one argument of a program may be."""
-    text = "long-text ünï " * 12_000 + "end-of-it"
+    text = 'long "text" \\ ünï\n\U0001f600 ' * 6_000 + "end-of-it"
     turn = TurnRequest(1, f"{text}\nmodel> say: Read.")
     error = (await engine_of(profile).start(turn, _trial(profile, folder))).error
     if error is not None:

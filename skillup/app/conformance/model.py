@@ -13,10 +13,13 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from skillup.engines.command.values import filled
 from skillup.engines.events import as_dict, as_list, content_text
 from skillup.frozen import frozen
+from skillup.load.yaml_reader import read_yaml
 
 INPUT, CACHED, OUTPUT = 1000, 100, 50
 """The tokens of every answer: all input, what of it was cached, and output."""
@@ -172,10 +175,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        route, api = self.path.partition("?")[0], None
-        for ending, one in _APIS.items():
-            api = one if route.endswith(ending) else api
-        if api is None:
+        route = self.path.partition("?")[0]
+        if not route.endswith(tuple(_ANSWERS)):
             self._send(200 if "count" in route else 404, _json({"input_tokens": 1}))
             return
         asked = read(self.path, json.loads(body))
@@ -186,11 +187,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         streams = bool(asked.body.get("stream")) or ":streamGenerateContent" in route
         text, call = _answer_to(asked, kind, value)
-        whole, events = api(text, call, f"call_{len(self.model.requests)}")
+        whole, events = rendered(route, text, call, f"call_{len(self.model.requests)}")
         if streams:
-            lines = [f"event: {name}\ndata: {data}\n\n" for name, data in events]
-            text = "".join(line.removeprefix("event: \n") for line in lines)
-            self._send(200, text.encode(), "text/event-stream")
+            self._send(200, events.encode(), "text/event-stream")
         else:
             self._send(200, _json(whole))
 
@@ -230,100 +229,23 @@ def _answer_to(asked: Asked, kind: str, value: str) -> tuple[str, Call | None]:
     return ("", call) if call else (f"there is no tool for {kind}", None)
 
 
-Events = list[tuple[str, str]]  # Name ("": none) and data
+def rendered(route: str, text: str, call: Call | None, call_id: str) -> tuple[Any, str]:
+    """An answer by the API at a path: as a whole, and as events."""
+    about = next(one for ending, one in _ANSWERS.items() if route.endswith(ending))
+    name, arguments = call or ("", {})
+    values: dict[str, Any] = {"id": call_id, "text": text, "name": name, "model": _MODEL}
+    values |= {"arguments": arguments, "json": json.dumps(arguments), **_TOKENS}
+    parts = [about["call" if call else "text"]]
+    parts += ({key: about[key]} for key in ("usage", "whole"))
+    for part in parts:
+        values |= filled(part, values)
+    lines = []
+    for event in filled(about["events"], values):
+        head = f"event: {event['type']}\n" if "type" in event else ""
+        lines.append(f"{head}data: {json.dumps(event)}\n\n")
+    return values["whole"], "".join(lines) + about.get("last", "")
 
 
-def _anthropic(text: str, call: Call | None, call_id: str) -> tuple[dict[str, Any], Events]:
-    block: dict[str, Any] = {"type": "text", "text": text}
-    empty, delta = block | {"text": ""}, {"type": "text_delta", "text": text}
-    if call:
-        block = {"type": "tool_use", "id": call_id, "name": call[0], "input": call[1]}
-        empty = block | {"input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
-    usage = {"input_tokens": INPUT - CACHED, "cache_read_input_tokens": CACHED}
-    usage["output_tokens"] = OUTPUT
-    stop = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
-    whole: dict[str, Any] = {
-        "id": f"msg_{call_id}",
-        "type": "message",
-        "role": "assistant",
-        "model": _MODEL,
-    }
-    whole |= {"content": [block], "usage": usage, **stop}
-    events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": whole | {"content": [], "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": empty},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": stop, "usage": usage},
-        {"type": "message_stop"},
-    ]
-    return whole, [(str(event["type"]), json.dumps(event)) for event in events]
-
-
-def _responses(text: str, call: Call | None, call_id: str) -> tuple[dict[str, Any], Events]:
-    content = {"type": "output_text", "text": text, "annotations": []}
-    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [content]}
-    if call:
-        item = {"type": "function_call", "call_id": call_id, "name": call[0]}
-        item["arguments"] = json.dumps(call[1])
-    item |= {"id": f"item_{call_id}", "status": "completed"}
-    usage: dict[str, Any] = {"input_tokens": INPUT}
-    usage["input_tokens_details"] = {"cached_tokens": CACHED}
-    usage |= {"output_tokens": OUTPUT, "output_tokens_details": {"reasoning_tokens": 0}}
-    usage["total_tokens"] = INPUT + OUTPUT
-    whole: dict[str, Any] = {"id": f"resp_{call_id}", "object": "response", "status": "completed"}
-    whole |= {"model": _MODEL, "output": [item], "usage": usage}
-    events: list[dict[str, Any]] = [
-        {"type": "response.created", "response": whole | {"output": [], "status": "in_progress"}},
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": whole},
-    ]
-    return whole, [(str(event["type"]), json.dumps(event)) for event in events]
-
-
-def _chat(text: str, call: Call | None, call_id: str) -> tuple[dict[str, Any], Events]:
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
-    if call:
-        function = {"name": call[0], "arguments": json.dumps(call[1])}
-        message["tool_calls"] = [
-            {"index": 0, "id": call_id, "type": "function", "function": function}
-        ]
-    counts = INPUT, OUTPUT, INPUT + OUTPUT
-    names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    usage: dict[str, Any] = dict(zip(names, counts, strict=True))
-    usage["prompt_tokens_details"] = {"cached_tokens": CACHED}
-    whole: dict[str, Any] = {
-        "id": call_id,
-        "object": "chat.completion",
-        "created": 1,
-        "model": _MODEL,
-    }
-    end: dict[str, Any] = {"index": 0, "finish_reason": "tool_calls" if call else "stop"}
-    chunk = whole | {"object": "chat.completion.chunk"}
-    chunks = [
-        chunk | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
-        chunk | {"choices": [end | {"delta": {}}]},
-        chunk | {"choices": [], "usage": usage},
-    ]
-    events = [("", json.dumps(one)) for one in chunks] + [("", "[DONE]")]
-    return whole | {"choices": [end | {"message": message}], "usage": usage}, events
-
-
-def _gemini(text: str, call: Call | None, _: str) -> tuple[dict[str, Any], Events]:
-    part = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": text}
-    usage = {"promptTokenCount": INPUT, "cachedContentTokenCount": CACHED}
-    usage |= {"candidatesTokenCount": OUTPUT, "totalTokenCount": INPUT + OUTPUT}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": _MODEL}
-    return whole, [("", json.dumps(whole))]
-
-
-_APIS = {
-    "/messages": _anthropic,
-    "/responses": _responses,
-    "/chat/completions": _chat,
-    ":generateContent": _gemini,
-    ":streamGenerateContent": _gemini,
-}
+_TOKENS = {"input": INPUT, "cached": CACHED, "output": OUTPUT}
+_TOKENS |= {"uncached": INPUT - CACHED, "total": INPUT + OUTPUT}
+_ANSWERS = read_yaml(Path(__file__).with_name("answers.yaml")).data

@@ -29,6 +29,7 @@ _FIELDS = {"base_url": "base_url", "key": "api_key_env", "model": "model"}
 """Filled in where `{…}` is in `env` or `args` of a profile; with its key that must be there."""
 _FIELD = re.compile(rf"\{{({'|'.join(_FIELDS)})\}}")
 _CHECK_SECONDS = 60.0
+_Within = Callable[[ProcessRequest], ProcessRequest]
 
 
 class Acp(CliEngine):
@@ -63,10 +64,9 @@ class Acp(CliEngine):
         return (url, {name}) if url and "base_url" in _fields(trial.profile) else None
 
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> AcpEvents:
-        live, place = trial.live, _place(trial)
+        live, place = trial.live, _place(trial.workspace)
         before = live.parser_before if live is not None else None
-        permission = trial.profile.permission
-        rules = permission, turn.answers
+        rules = trial.profile.permission, turn.answers
         parser = AcpEvents(turn.prompt, place, *rules, session_id, before, trial.progress)
         if trial.gateway is not None:
             parser.look_at_model = trial.gateway.last_answered
@@ -118,30 +118,20 @@ class Acp(CliEngine):
             await anyio.to_thread.run_sync(copy_home, parent.home, child.home, paths)
         except UnwritableError as why:
             return EngineTurn(error=self.error(why.kind, f"its home cannot be copied: {why}"))
-        parser = AcpEvents(None, _place(child), child.profile.permission, forked=session)
+        parser = AcpEvents(None, _place(child.workspace), child.profile.permission, forked=session)
         login = self.login(child)
         argv = (*self.command(child.profile), *self.arguments(None, child, None, login))
-        request = ProcessRequest(
-            argv, child.workspace, self.environment(child, login), marker=child.marker
-        )
+        env = self.environment(child, login)
+        request = ProcessRequest(argv, child.workspace, env, marker=child.marker)
         failure = await self._asked(child.box.request, request, parser)
-        error = self.error(*failure) if failure is not None else None
-        return EngineTurn(parser.session_id, error=error)
+        return EngineTurn(parser.session_id, error=self.error(*failure) if failure else None)
 
     async def _asked(
-        self,
-        within: Callable[[ProcessRequest], ProcessRequest],
-        request: ProcessRequest,
-        parser: AcpEvents,
+        self, within: _Within, request: ProcessRequest, parser: AcpEvents
     ) -> tuple[ErrorKind, str] | None:
         """What went wrong when a process was asked for no turn."""
-        request = replace(
-            request,
-            stdin=parser.outgoing,
-            timeout_seconds=_CHECK_SECONDS,
-            has_answered=lambda: parser.closed,
-            lingers=True,
-        )
+        about: Any = {"stdin": parser.outgoing, "timeout_seconds": _CHECK_SECONDS, "lingers": True}
+        request = replace(request, has_answered=lambda: parser.closed, **about)
 
         def take(line: bytes) -> bytes:
             parser.outgoing = b""
@@ -272,13 +262,8 @@ def _filling(profile: Profile, login: Login, route: Route | None = None) -> Call
     return lambda text: _FIELD.sub(lambda field: values[field[1]] or "", text)
 
 
-def _place(trial: TrialContext) -> dict[str, Any]:
-    """Where a session is held, and with what."""
-    return {"cwd": str(trial.workspace), "mcpServers": _mcp_servers(trial.workspace)}
-
-
-def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:
-    """Those of the workspace's `.mcp.json`, in the protocol's words."""
+def _place(workspace: Path) -> dict[str, Any]:
+    """Of a session, with the servers of the workspace's `.mcp.json`, in the protocol's words."""
     read: Any = None
     with suppress(OSError, ValueError, RecursionError):
         read = json.loads((workspace / ".mcp.json").read_bytes())
@@ -292,4 +277,4 @@ def _mcp_servers(workspace: Path) -> Sequence[Mapping[str, Any]]:
             given[key] = [{"name": each, "value": value} for each, value in pairs]
         keys = ("type", "url", "headers") if "url" in given else ("command", "args", "env")
         made.append({key: given.get(key) for key in ("name", *keys)})
-    return made
+    return {"cwd": str(workspace), "mcpServers": made}

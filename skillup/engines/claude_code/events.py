@@ -228,17 +228,15 @@ class LiveClaudeEvents(ClaudeEvents):
         request = as_dict(event.get("request"))
         tool, given = request.get("tool_name"), as_dict(request.get("input"))
         answer: dict[str, Any] = {"subtype": "success", "request_id": event.get("request_id")}
-        content: dict[str, Any] | None = None
+        may = self._permission == "full"
         if tool == "AskUserQuestion":
             asked = of_questions(given.get("questions"), "question")
-            content = answered(self, asked, self._answers)
+            content = answered(self, asked, self._answers) or {}
+            given = {**given, "answers": {k: joined(v, _as_one) for k, v in content.items()}}
+            may = bool(content)
         if request.get("subtype") != "can_use_tool":
             answer |= {"subtype": "error", "error": "not supported"}
-        elif content is not None:
-            texts = {key: joined(value, _as_one) for key, value in content.items()}
-            allowed = {"behavior": "allow", "updatedInput": {**given, "answers": texts}}
-            answer["response"] = allowed
-        elif self._permission == "full" and tool != "AskUserQuestion":
+        elif may:
             answer["response"] = {"behavior": "allow", "updatedInput": given}
         else:
             why = "There is nobody to ask; say it in your answer."

@@ -1,4 +1,4 @@
-"""Sessions of described agents that are written without asking a model: forked, or of a history."""
+"""Engines made of descriptions, and their sessions that no model made: forked, or of a history."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
 import anyio.to_thread
 
-from skillup.engines.base import EngineTurn, TrialContext
+from skillup.engines.base import Engine, EngineTurn, TrialContext
 from skillup.engines.command.engine import DescribedEngine
 from skillup.engines.command.values import filled, filled_arguments
 from skillup.engines.created_sessions import (
@@ -27,12 +28,14 @@ from skillup.engines.created_sessions import (
     with_own_ids,
 )
 from skillup.engines.session_files import VersionRange
+from skillup.load.yaml_reader import read_yaml
 from skillup.process.run import run_quiet
 from skillup.schema.engine import AgentDescription, Seed, Store
 from skillup.schema.record import HistoryItem
 from skillup.workspace.disk import leads_out
 
 _IMPORT_SECONDS = 60.0
+_SHIPPED = Path(__file__).with_name("agents")
 _FAILED = {"success": False, "error": True}
 
 
@@ -175,3 +178,33 @@ def rows_of_history(
         rows.append(filled(template, {**of_row, **own, "calls": calls}))
         parent = row_id
     return rows
+
+
+@cache
+def shipped(name: str) -> AgentDescription:
+    """The description of an agent that skillup ships."""
+    return AgentDescription.model_validate(read_yaml(_SHIPPED / f"{name}.yaml").data)
+
+
+def shipped_engine(name: str) -> Engine:
+    """The engine for an agent whose description skillup ships."""
+    return make_engine(name, shipped(name))
+
+
+def make_engine(name: str, about: AgentDescription) -> Engine:
+    """An engine that can do what the description says: capabilities are asked with isinstance."""
+    store = about.store
+    if about.resume is None:
+        return OneTurnEngine(DescribedEngine(name, about))
+    if store is None or (store.new is None and store.sqlite is None):
+        return DescribedEngine(name, about)
+    return WritingDescribedEngine(name, about, store)
+
+
+class OneTurnEngine:
+    """A described agent that cannot resume a session."""
+
+    def __init__(self, engine: DescribedEngine) -> None:
+        self.name = engine.name
+        self.start, self.check = engine.start, engine.check
+        self.skill_directories, self.model_address = engine.skill_directories, engine.model_address

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -13,13 +15,17 @@ from typing import Any
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliEngine, CliSpec
 from skillup.engines.command.events import DescribedEvents
-from skillup.engines.command.store import dump_rows
 from skillup.engines.command.values import filled, filled_arguments, holds, names_in
 from skillup.engines.environment import EngineHome, Login, trial_environment
+from skillup.engines.session_files import json_line
 from skillup.schema.engine import AgentDescription
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.workspace.disk import leads_out
+
+_SECONDS, _STEPS = 10.0, 100_000
+_READS = ("SELECT", "READ", "FUNCTION", "RECURSIVE")
+_READ_CODES = {getattr(sqlite3, f"SQLITE_{name}") for name in _READS}
 
 
 class DescribedEngine(CliEngine):
@@ -185,3 +191,26 @@ class DescribedEngine(CliEngine):
         ignored = [name for name, value in asked.items() if value and name not in self._uses]
         notes = [f"{self.about.name} has no `{name}`: it was not applied" for name in ignored]
         return replace(result, notices=[*result.notices, *notes])
+
+
+def dump_rows(database: Path, query: str, session_id: str, to: Path) -> Path | None:
+    """The rows of a session as lines of JSON in the file `to`; None if there are none.
+
+    The query can read that database and nothing else, for some seconds.
+    """
+    to.unlink(missing_ok=True)
+    if not database.is_file():
+        return None
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as opened:
+        opened.set_authorizer(lambda what, *_: int(what not in _READ_CODES))  # 1: SQLITE_DENY
+        end = time.monotonic() + _SECONDS
+        opened.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+        try:
+            found = opened.execute(query, {"session": session_id})
+            names = [column[0] for column in found.description or ()]
+            lines = [json_line(dict(zip(names, row, strict=True))) for row in found]
+        except sqlite3.Error:  # No such table yet, the file is none, or the query does more
+            return None
+    if lines:
+        to.write_bytes(b"".join(lines))
+    return to if lines else None
