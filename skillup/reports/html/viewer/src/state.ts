@@ -156,7 +156,7 @@ export function matches(row: Row, filter: Filter, said: (n: number) => string = 
 }
 
 /* The trials of one case are one group: a line of the table. On several engines, or with and without
-   the skill, it has a group for each of these sides; where they are too many, each is a line. */
+   the skill, it has a group for each of these sides. */
 export interface Group {
   key: string;
   at: number; // in the order of the plan
@@ -166,7 +166,6 @@ export interface Group {
   telling: Row; // the trial to look at
   sides: Group[];
 }
-const MOST_SIDES = 4;
 
 /* How soon a group is to be looked at. */
 const RANK: Record<string, number> = {
@@ -197,11 +196,11 @@ const gathered = (rows: Row[], keyOf: (row: Row) => string) => {
 };
 const sideKey = (row: Row) => row.engine + SEPARATOR + row.variant;
 
-/* Each engine and variant, if there are several and not too many, with what it is called. */
+/* Each engine and variant, if there are several, with what it is called. */
 export function sidesOf(rows: Row[]): Array<{ key: string; title: string }> {
   const all = gathered(rows, sideKey);
   const firsts = all.map(([, [row]]) => row!);
-  if (all.length < 2 || all.length > MOST_SIDES) return [];
+  if (all.length < 2) return [];
   return all.map(([key, [row]]) => ({ key, title: sideName(row!, firsts) }));
 }
 export const sideOf = (group: Group, key: string) =>

@@ -127,6 +127,8 @@ test("a case is as bad as on its worst engine; a failure without the skill is no
   assert.deepEqual([failed!.status, failed!.telling.n], ["FAIL", 2]);
   const named = failed!.sides.map((side) => side.rows.map((one) => one.n));
   assert.deepEqual(named, [[1, 3], [2]]);
+  const eight = groupsOf([..."abcdefgh"].map((engine, n) => row(n, "PASS", engine)));
+  assert.deepEqual([eight.length, eight[0]!.sides.length], [1, 8]);
   const [passed] = groupsOf([row(1, "PASS", "e"), row(2, "FAIL", "e", "without_skill")]);
   assert.equal(passed!.status, "PASS");
 });

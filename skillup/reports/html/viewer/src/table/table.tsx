@@ -33,6 +33,7 @@ function focusRow(row: Element | undefined, block: ScrollLogicalPosition): void 
   row?.scrollIntoView({ block });
 }
 
+const FITTING = 4; // So many columns fit beside the case; more are scrolled
 const rows = () => [...document.querySelectorAll<HTMLElement>("#rows tr")];
 
 export function moveRow(step: number): void {
@@ -95,28 +96,30 @@ export function CaseTable({ index }: { index: Index }) {
         </output>
       </div>
       <FilterBar rows={index.rows} />
-      <table
-        class={`cases-table${several ? " grouped" : ""}${sides.length ? " sided" : ""}${decided ? " decided" : ""}`}>
-        <caption class="visually-hidden">Every case; its name opens the conversation</caption>
-        <thead>
-          <tr>
-            {about.columns.map((key) => (
-              <HeadCell name={key} title={key === "turns" && several ? "Trials" : NAMES[key]!} />
-            ))}
-            {sides.map((side) => (
-              <th scope="col" class="column-side">
-                {side.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody id="rows">
-          {drawn.map((group) => [
-            <GroupRow key={group.key} group={group} about={about} />,
-            ...(page.unfolded.has(group.key) ? trialRows(group, about) : []),
-          ])}
-        </tbody>
-      </table>
+      <div class={sides.length > FITTING ? "many-sides" : undefined}>
+        <table
+          class={`cases-table${several ? " grouped" : ""}${sides.length ? " sided" : ""}${decided ? " decided" : ""}`}>
+          <caption class="visually-hidden">Every case; its name opens the conversation</caption>
+          <thead>
+            <tr>
+              {about.columns.map((key) => (
+                <HeadCell name={key} title={key === "turns" && several ? "Trials" : NAMES[key]!} />
+              ))}
+              {sides.map((side) => (
+                <th scope="col" class="column-side">
+                  {side.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody id="rows">
+            {drawn.map((group) => [
+              <GroupRow key={group.key} group={group} about={about} />,
+              ...(page.unfolded.has(group.key) ? trialRows(group, about) : []),
+            ])}
+          </tbody>
+        </table>
+      </div>
       <p class="nothing" id="nothing" hidden={groups.length > 0}>
         No case matches this filter.
       </p>
