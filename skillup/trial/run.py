@@ -28,13 +28,7 @@ from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import LiveSession, call_engine, look_at
-from skillup.trial.setup import (
-    OpenTrial,
-    context_of,
-    ended,
-    new_record,
-    open_trial,
-)
+from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
 from skillup.workspace.disk import copy_workspace, do_beside, refuse_without_room
 
 

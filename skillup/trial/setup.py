@@ -14,12 +14,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from skillup.engines.base import (
-    EngineTurn,
-    HistorySeeder,
-    SessionResumer,
-    TrialContext,
-)
+from skillup.engines.base import EngineTurn, HistorySeeder, SessionResumer, TrialContext
 from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.semantics import unsupported_in

@@ -108,9 +108,7 @@ def test_what_failed_comes_first_and_columns_sort_both_ways_and_back(seen: Opene
     assert seen.page.inner_text("#baseline").startswith("Without the skill ")
 
 
-def test_the_first_lines_are_drawn_the_rest_on_request_and_a_filter_finds_all(
-    show: Opener,
-) -> None:
+def test_the_first_lines_are_drawn_the_rest_on_request_and_a_filter_finds_all(show: Opener) -> None:
     with show(made(500)) as seen:
         assert len(seen.cases()) == 100
         assert seen.texts("#shown") == ["500 trials"]
@@ -214,9 +212,7 @@ def test_a_case_is_one_line_that_says_how_often_it_passed_where_it_fails_and_why
     assert all("status=FAIL" in href for href in hrefs)
 
 
-def test_the_keyboard_unfolds_walks_and_folds_and_paper_has_each_reason_once(
-    many: Opened,
-) -> None:
+def test_the_keyboard_unfolds_walks_and_folds_and_paper_has_each_reason_once(many: Opened) -> None:
     toggle = many.page.locator(".toggle").first
     many.page.keyboard.press("j")
     many.page.keyboard.press("ArrowRight")

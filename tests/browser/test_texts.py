@@ -98,9 +98,7 @@ one paragraph: [docs](https://example.com/a_b), 2 * 3 * 4, snake_case_name."""
 RAGGED = "| a | b |\n|---|---|\n| 1 | 2 | 3 | 4 |\n| 5 |\n\n```\nunclosed *fence*\n\n# no heading"
 
 
-def test_it_is_drawn_with_its_evidence_and_can_be_seen_as_it_was_written(
-    show: Opener,
-) -> None:
+def test_it_is_drawn_with_its_evidence_and_can_be_seen_as_it_was_written(show: Opener) -> None:
     notes, mode, lines = map(DOCUMENT.index, ("**notes**", "dark mode", "Two lines"))
     places = [(notes, notes + 9), (mode, mode + 9), (lines, lines + 14)]
     page = answered(DOCUMENT, RAGGED, "Hello - you.\nIt is 5 > 3, no?", evidence=places)

@@ -85,8 +85,7 @@ def edited(project: Project) -> Project:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [(), ("--json",), ("--against", "scripted:cases/judges/own.yaml")],
+    "options", [(), ("--json",), ("--against", "scripted:cases/judges/own.yaml")]
 )
 def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
     edited: Project, options: tuple[str, ...]

@@ -9,15 +9,7 @@ import psutil
 import pytest
 
 from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions
-from tests.support.model_server import (
-    Hang,
-    ModelRequest,
-    Reply,
-    Rule,
-    Shell,
-    Text,
-    by_rules,
-)
+from tests.support.model_server import Hang, ModelRequest, Reply, Rule, Shell, Text, by_rules
 from tests.support.project import wait_until
 
 pytestmark = pytest.mark.e2e

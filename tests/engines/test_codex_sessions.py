@@ -12,13 +12,7 @@ import anyio
 import pytest
 
 from skillup.engines.base import TrialContext
-from skillup.engines.codex.engine import (
-    Codex,
-    broken_sandbox,
-    codex_call,
-    read_part,
-    with_refused,
-)
+from skillup.engines.codex.engine import Codex, broken_sandbox, codex_call, read_part, with_refused
 from skillup.engines.codex.events import CodexTranscript
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript

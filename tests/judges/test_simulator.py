@@ -21,13 +21,7 @@ from skillup.schema.case import Case, Persona
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import HistoryItem
 from skillup.schema.suite import UserSimulator, playing_model
-from skillup.simulator import (
-    EngineUser,
-    UserReply,
-    as_message,
-    next_text,
-    part_text,
-)
+from skillup.simulator import EngineUser, UserReply, as_message, next_text, part_text
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.engine_turns import KeptStreams
 from tests.support.virtual_time import HurriedTime

@@ -90,7 +90,7 @@ def test_an_id_that_is_taken_is_told_with_both_files(tmp_path: Path) -> None:
         (
             "b.yaml:2:5: id: `same` is the id of `Same` (a.yaml:1) already; give one of them "
             "another id; upper and lower case are the same in file names"
-        ),
+        )
     ]
 
 

@@ -19,12 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.process.output import OutputStream
-from skillup.process.run import (
-    CompletedOutput,
-    ProcessRequest,
-    run_process,
-    run_quiet,
-)
+from skillup.process.run import CompletedOutput, ProcessRequest, run_process, run_quiet
 from tests.support.children import GUARD_SECONDS, Children
 
 FULL = Path("/dev/full")  # every write to it finds the disk full

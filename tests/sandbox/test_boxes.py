@@ -14,13 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.sandbox.victims import (
-    NOBODY,
-    in_container,
-    python_of,
-    run_as,
-    serving,
-)
+from tests.sandbox.victims import NOBODY, in_container, python_of, run_as, serving
 from tests.support.project import Project, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap")

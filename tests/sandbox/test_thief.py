@@ -15,13 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.sandbox.victims import (
-    NOBODY,
-    in_container,
-    python_of,
-    service,
-    tried,
-)
+from tests.sandbox.victims import NOBODY, in_container, python_of, service, tried
 
 PAGE = ROOT / "docs/sandbox.md"
 ROOT_USER, TRUST = 0, {"SKILLUP_TRUST": "1"}

@@ -15,15 +15,7 @@ from skillup.engines.claude_code.events import ClaudeEvents, ClaudeTranscript
 from skillup.engines.codex.events import CodexEvents, CodexTranscript
 from skillup.engines.session_files import SessionReader, moved_text, rewriting
 from skillup.sessions.index import detect_format, read_head
-from tests.support.session_files import (
-    claude_row,
-    codex_meta,
-    event,
-    read,
-    text,
-    told,
-    write_rows,
-)
+from tests.support.session_files import claude_row, codex_meta, event, read, text, told, write_rows
 
 HELLO = claude_row("user", "hello", "1", None)
 ANSWER = claude_row("assistant", text("hi"), "2", "1")

@@ -110,10 +110,7 @@ def test_it_is_judged_turn_by_turn(
     assert note is None or any(note in one for one in record_of(session, wanted).notes)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [{"files_exist": "a.md"}, {"files_not_exist": "b.md"}],
-)
+@pytest.mark.parametrize("check", [{"files_exist": "a.md"}, {"files_not_exist": "b.md"}])
 def test_checks_of_files_never_pass_and_say_why(session: Path, check: dict[str, Any]) -> None:
     result = grade(session, case({"assertions": [check]}, {})).turns[0].checks[0]
     assert not result.passed

@@ -12,13 +12,7 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.redaction.secrets import Secrets
 from skillup.schema.record import Record
-from skillup.store.files import (
-    Mask,
-    make_directory,
-    no_mask,
-    to_json,
-    write_atomic,
-)
+from skillup.store.files import Mask, make_directory, no_mask, to_json, write_atomic
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 

@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.places import (
-    directory_of_job,
-    is_being_written,
-    runs_in,
-    take_lock,
-)
+from skillup.store.places import directory_of_job, is_being_written, runs_in, take_lock
 from tests.support.stored import change
 
 

@@ -236,7 +236,7 @@ def test_a_trial_of_another_run_comes_beside_what_was_begun_here(
         [(_, found)] = run.take_attempts(other, JOB, {})
     run.write_record(JOB, found.record())
     assert list(run.trial_files(JOB)) == [
-        *("raw.attempt-1/turn-01.stdout.jsonl", "record.json", "raw/turn-01.stdout.jsonl"),
+        *("raw.attempt-1/turn-01.stdout.jsonl", "record.json", "raw/turn-01.stdout.jsonl")
     ]
 
 

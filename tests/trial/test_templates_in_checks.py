@@ -45,10 +45,7 @@ def run_case(project: Project, *paths: str, **parts: str) -> tuple[dict[str, Any
 
 # The file has 2x0, which 2.0 as a pattern would match.
 CHECKS = {
-    "first": [
-        ("{contains: 'version <<version>>'}", True),
-        ("{contains: '2.0'}", False),
-    ],
+    "first": [("{contains: 'version <<version>>'}", True), ("{contains: '2.0'}", False)],
     "second": [
         ("{contains: 'version {{ version }}'}", True),
         ("{turn: 1, contains: 'version <<version>>'}", True),

@@ -17,13 +17,7 @@ from uuid import UUID, uuid5
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
-from skillup.engines.codex.events import (
-    BY_STDERR,
-    OUTPUTS,
-    CodexEvents,
-    CodexTranscript,
-    output_of,
-)
+from skillup.engines.codex.events import BY_STDERR, OUTPUTS, CodexEvents, CodexTranscript, output_of
 from skillup.engines.codex.live import AppServerEvents
 from skillup.engines.created_sessions import (
     OwnTools,
@@ -34,14 +28,7 @@ from skillup.engines.created_sessions import (
     own_call,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import (
-    as_amount,
-    as_dict,
-    as_text,
-    content_text,
-    loaded_skills,
-    words,
-)
+from skillup.engines.events import as_amount, as_dict, as_text, content_text, loaded_skills, words
 from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage

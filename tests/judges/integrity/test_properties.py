@@ -20,14 +20,7 @@ from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record, TurnRecord, TurnStatus
 from skillup.store.stored_run import parsed_record
-from tests.judges.integrity.reference import (
-    ERROR,
-    MUTATIONS,
-    REMOVED,
-    SKIPPED,
-    WORD,
-    reference,
-)
+from tests.judges.integrity.reference import ERROR, MUTATIONS, REMOVED, SKIPPED, WORD, reference
 from tests.judges.integrity.test_integrity import graded as graded_reference
 from tests.support.damaged import damaged
 from tests.support.records import Recorded, call, make_record, make_turn

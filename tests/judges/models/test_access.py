@@ -142,10 +142,7 @@ def test_panels_and_models_of_single_checks_are_among_those_that_are_asked() -> 
             {"similar": "a", "judge": {"model": "openai:a", "combine": "majority"}},
             "is about verdicts, and this has a score",
         ),
-        (
-            {"relevance": {}, "judge": {"model": "openai:a", "combine": "median"}},
-            "is about scores",
-        ),
+        ({"relevance": {}, "judge": {"model": "openai:a", "combine": "median"}}, "is about scores"),
         ({"rubric": "a", "judge": {"model": []}}, "should be a valid string"),
         ({"rubric": "a", "judge": {"model": ["a:b", "a:b"]}}, "a model is named twice"),
     ],

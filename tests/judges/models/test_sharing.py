@@ -133,13 +133,7 @@ def test_with_a_cache_that_has_to_be_told_questions_come_after_one_another() -> 
     assert price(usage) < 0.7 * usage["input_tokens"]
 
 
-@pytest.mark.parametrize(
-    ("case", "marked"),
-    [
-        ({}, False),
-        ({"judge_model": {"repeat": 3}}, True),
-    ],
-)
+@pytest.mark.parametrize(("case", "marked"), [({}, False), ({"judge_model": {"repeat": 3}}, True)])
 def test_what_is_asked_once_is_not_written_to_a_cache(case: dict[str, Any], marked: bool) -> None:
     cache = PromptCache()
     one: dict[str, Any] = {"input": {"turns": ["x"] * TURNS}, "assertions": ["Names the requests"]}
