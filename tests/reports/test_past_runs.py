@@ -224,16 +224,6 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
-def test_the_line_of_all_cases_has_what_they_cost() -> None:
-    cheap, dear = a_run("1", {"a": "pp"}, cost=0.10), a_run("1", {"b": "p"}, cost=0.40)
-    rows = [replace(cheap, trials=(*cheap.trials, *dear.trials))]
-    stream = StringIO()
-    print_trends(histories(rows, SeriesFilter(), 60), Console(file=stream, width=200))
-    line = stream.getvalue().splitlines()[2]
-    assert line.split()[:4] == ["(all)", "✓", "3/3", "100%"]
-    assert line.endswith("$0.20")
-
-
 def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
     text = trends([{"a": night} for night in (*["ppp"] * 9, "fff", "fff")])
     assert "a: regressed at 010 (2026-01-01 00:00): 27/27 before, 0/6 since (p" in text
@@ -248,20 +238,3 @@ def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
     print_trends(histories([a, b], SeriesFilter(), 9), Console(file=stream, width=200))
     line = "changed at 2 (2026-01-01 00:00): The model of claude changed from 1 to 2\n"
     assert stream.getvalue().count(line) == 1
-
-
-@pytest.mark.parametrize("width", [60, 120])
-def test_numbers_are_whole_and_nothing_is_wider_than_the_terminal(width: int) -> None:
-    text = trends([{"a": "p", "deletes-all-logs-after-asking": "pf"}] * 25, width)
-    assert max(map(len, text.splitlines())) <= width
-    assert text.count("✓") == 26
-    assert "25/50" in text
-
-
-def test_of_very_many_cases_those_that_always_passed_are_only_counted() -> None:
-    steady: Cases = {f"steady-{number:03}": "p" for number in range(100)}
-    nights: list[Cases] = [{**steady, "zzz": "p"}, {**steady, "zzz": "f"}]
-    lines = trends(nights).splitlines()
-    assert lines[3].split()[:2] == ["zzz", "✓✗"]
-    assert "… and 100 more that always passed; --all shows them" in lines
-    assert trends(nights, everything=True).count("steady-") == 100

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import Any
 
 from rich.console import Console
 
 from skillup.judges.labels import Label, against_labels
-from skillup.judges.rejudge import JudgeColumn, JudgedItem, JudgeVerdict, Said, compare, pairs_of
+from skillup.judges.rejudge import JudgeColumn, compare, pairs_of
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,
@@ -121,25 +120,3 @@ def test_costs_stand_beside_each_judge() -> None:
     assert lines[0] == "1 trial"
     assert lines[2].split() == ["a:x", "1", "1", "0", "0", "0", "3", "1", "1.2k", "$0.0134"]
     assert lines[3].split() == ["b:y", "1", "0", "1", "0", "0", "3", "3", "0", "$0"]
-
-
-def test_at_80_columns_the_table_of_labels_has_its_names_and_whole_figures() -> None:
-    """The first column was gone, and intervals had no end."""
-    stream, one = io.StringIO(), column("a", True)
-    named = "rubric / the answer says which files there are, similar ≥ 0.75"
-    right: tuple[Said, Said] = ("pass", "pass")
-    said = [right, right, right, ("fail", "fail"), ("pass", "fail")]
-    one.verdicts = {
-        JudgedItem(JOB, n, named): JudgeVerdict(judge, "", kind="rubric")
-        for n, (judge, _) in enumerate(said, start=1)
-    }
-    labels = [Label(n, JOB, n, named, label) for n, (_, label) in enumerate(said, start=1)]
-    data = panel([one], labels)
-    console = Console(file=stream, width=80, force_terminal=True, no_color=True, highlight=False)
-    print_panel(data, console, quiet=True)
-    lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in stream.getvalue().splitlines()]
-    table = " ".join(lines[lines.index("a and people's labels") :])
-    assert max(map(len, lines)) <= 80
-    assert table.count("(44-100 %)") == 2
-    assert re.search(r"\(-?\d.\d\d to 1.00\)", table)
-    assert all(word in table for word in re.findall(r"\S+", named)), table

@@ -111,35 +111,6 @@ def rows_of(stderr: str) -> list[str]:
     return [" ".join(row.split()[1:3]) for row in rows if row[:4] in ("PASS", "FAIL")]
 
 
-def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(project: Project) -> None:
-    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": FAILS})
-
-    usual = project.run("run", ".", "--trials", "2", "-j", "1", "--report", "markdown")
-    assert usual.stderr.startswith("suite x · engine scripted (no model is asked)\n")
-    assert rows_of(usual.stderr) == ["b #1", "b #2"]
-    assert "\n2 trials passed\n" in usual.stderr
-    why, counts = usual.stderr.splitlines()[-3:-1]
-    assert why == 'b (2 of 2): contains "x": not found'
-    assert counts.startswith("2 passed, 2 failed in ")
-    page = (project.latest_run() / "summary.md").read_text("utf-8").partition("## What did not")[2]
-    assert page.count("### ") == page.count("b (2 of 2)") == page.count("not found") == 1
-    assert "suite x · engine scripted" in (project.latest_run() / "summary.md").read_text("utf-8")
-    verbose = project.run("run", ".", "--trials", "2", "-v", "-j", "1")
-    assert rows_of(verbose.stderr) == ["a #1", "a #2", "b #1", "b #2"]
-    assert "trials passed" not in verbose.stderr
-    project.write({"engines/other.yaml": "engine: scripted\n"})
-    ran = project.run("run", ".", "-e", "scripted", "-e", "other")
-    both = ran.stderr.partition("Engines\n")[2]
-    assert [" ".join(row.split()) for row in both.splitlines()[1:3]] == [
-        "a PASS PASS",
-        "b FAIL FAIL",
-    ]
-    assert 'b scripted, b other: contains "x": not found' in both
-    quiet = project.run("run", ".", "--trials", "2", "-q").stderr.splitlines()
-    assert quiet[:-1] == [why]
-    assert quiet[-1].startswith("2 passed, 2 failed in ")
-
-
 @pytest.mark.indexed
 def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": PASSES})

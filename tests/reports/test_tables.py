@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.cells import cell_len
 from rich.console import Console
 
 from skillup.analysis import analyse, with_analysis
@@ -154,49 +153,6 @@ def test_of_one_trial_the_status_stands_and_sums_say_what_they_miss() -> None:
     assert "| cost | ≥ \\$0.19 | – |" in matrix
     assert "≥ $0.19 |" in text.partition("## Engines")[0], "of all of them"
     assert text.count("| asks") == 1, "one row"
-
-
-@pytest.mark.parametrize("width", [50, 80, 140])
-def test_many_engines_fold_their_names_and_the_numbers_stay_whole(width: int) -> None:
-    matrix = shown(*engines(5), width=width).partition("Engines")[2]
-    assert max(map(cell_len, matrix.splitlines())) <= width
-    assert all(count in matrix for count in ("✓ 3/3", "~ 2/3", "✗ 0/3", "✓ 2/2 1E"))
-
-
-def test_at_80_columns_long_names_are_folded_and_nothing_of_them_is_lost() -> None:
-    words = ["asks-before-it-deletes-the-production-database", "says-how-many-files-are-left-there"]
-    grades = [g for word in words for g in grades_of(word, "ppfe", engine="a-long-engine-name")]
-    text = shown(*grades, width=80)
-    assert max(map(cell_len, text.splitlines())) <= 80
-    names = "".join(line.split()[0] for line in text.splitlines() if line.strip())
-    assert all(word in names for word in words)
-
-
-def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
-    engines = [("x", "with_skill"), ("x", "without_skill"), ("y", "with_skill")]
-    text = shown(
-        *(
-            grade
-            for n in range(60)
-            for engine, variant in engines
-            for grade in grades_of(
-                f"case-{n}",
-                "pf" if (n, engine) == (7, "x") else "pp",
-                engine=engine,
-                variant=variant,
-            )
-        ),
-        *grades_of("gains", "pp", engine="x"),
-        *grades_of("gains", "ff", engine="x", variant="without_skill"),
-    )
-
-    assert "case-8 " not in text
-    assert text.count("case-7 ") >= 3
-    for count in (179, 60, 60):
-        line = f"not shown: {count} cases that always passed, made no difference, or did not run\n"
-        assert line in text
-        text = text.replace(line, "", 1)
-    assert "121/122" in text
 
 
 @settings(deadline=None, max_examples=15)

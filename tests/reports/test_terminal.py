@@ -74,12 +74,6 @@ def test_messages_calls_and_results_are_blocks_with_the_trials_name() -> None:
     )
 
 
-def test_long_results_are_cut_and_say_so() -> None:
-    shown = Stream()
-    shown.item(answer("\n".join(map(str, range(100)))))
-    assert shown.text.endswith("    19\n    … 80 lines more\n")
-
-
 def test_neither_controls_nor_markup_nor_secrets_reach_the_terminal() -> None:
     shown = Stream()
     shown.item(TranscriptItem(type="message", text="[bold]\x1b[2J\x1b]0;x\x07\r[/bold]\u202e"))
@@ -212,15 +206,6 @@ def test_verbose_prints_the_conversation_above_it(tmp_path: Path) -> None:
         assert file.getvalue() == ("c  agent\n    Hello\n" if verbose else "")
 
 
-def test_what_a_signal_does_stands_below_the_counts(tmp_path: Path) -> None:
-    reporter, job, file = reporter_of(tmp_path)
-    reporter.trial_started(job, 1)
-    reporter.stopping(1)
-    reporter.console.print(reporter)
-    notice = file.getvalue().splitlines()[2]
-    assert notice == "stopping: ending 1 agent; Ctrl-C again to leave at once"
-
-
 # A session as people read it.
 
 
@@ -272,10 +257,3 @@ def test_nothing_moves_the_cursor_of_the_terminal() -> None:
         *foot_lines(summary),
     ]
     assert not set("\n".join(shown)) & set("\x1b\x07\x9b\r\u202e")
-
-
-def test_the_foot_says_what_is_missing() -> None:
-    summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
-    foot = list(foot_lines(summary))
-    assert foot[1:3] == ["2 turns", "1 line not understood"]
-    assert "cut off" in foot[3]
