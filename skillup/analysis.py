@@ -9,6 +9,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from skillup import stats
 from skillup.executors.stopping import CaseTest, threshold_of
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, mean_known, planned_key
 from skillup.schema.grade import (
@@ -27,17 +28,6 @@ from skillup.schema.grade import (
 )
 from skillup.schema.line import SkillUse, TrialLine, lines_of
 from skillup.schema.record import Usage
-from skillup.stats import (
-    Interval,
-    PassCounts,
-    at_each_k,
-    interval_of_mean,
-    interval_over_cases,
-    mean_difference,
-    stratified,
-    widened,
-    wilson,
-)
 
 
 def analyse(
@@ -101,7 +91,7 @@ def _rate_of(passed: int, judged: int) -> Rate:
     """With Wilson's interval; nothing but the counts if `judged` is 0."""
     if not judged:
         return Rate(passed=0, judged=0, rate=None, low=None, high=None)
-    low, high = wilson(passed, judged)
+    low, high = stats.wilson(passed, judged)
     return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
 
 
@@ -126,7 +116,7 @@ def _overall(trials: Iterable[TrialLine]) -> Overall | None:
     for trial in trials:
         cases.setdefault((trial.suite, trial.case_id), []).append(trial.status == "PASS")
     counts = [(sum(passes), len(passes)) for passes in cases.values()]
-    interval = interval_over_cases(counts)
+    interval = stats.interval_over_cases(counts)
     if interval is None:
         return None
     passed, verdicts = map(sum, zip(*counts, strict=True))
@@ -166,7 +156,7 @@ def _reliability(
         skip=sum(trial.status == "SKIP" for trial in trials),
         not_run=not_run,
         flaky=0 < passed < len(verdicts),
-        at_k=list(starmap(AtK, at_each_k(passed, len(verdicts)))),
+        at_k=list(starmap(AtK, stats.at_each_k(passed, len(verdicts)))),
         decision=_decision(key, trials, saved, run_info),
     )
 
@@ -198,14 +188,14 @@ class _Pair(NamedTuple):
     with_skill: list[TrialLine]
 
     @property
-    def counts(self) -> PassCounts:
+    def counts(self) -> stats.PassCounts:
         """Without, then with the skill, apart from whether it was used."""
         sides = (
             [trial.status_apart or trial.status for trial in side]
             for side in (self.without, self.with_skill)
         )
         a, b = ([status == "PASS" for status in side if status in VERDICTS] for side in sides)
-        return PassCounts(sum(a), len(a), sum(b), len(b))
+        return stats.PassCounts(sum(a), len(a), sum(b), len(b))
 
 
 def _uplifts(groups: Mapping[CaseKey, Sequence[TrialLine]]) -> list[Uplift]:
@@ -232,7 +222,7 @@ def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]
     # A single case shows how many verdicts it has, even where they cannot be compared.
     shown = counts if case_id is None else [pair.counts for pair in pairs]
     passed_a, trials_a, passed_b, trials_b = map(
-        sum, zip(PassCounts(0, 0, 0, 0), *shown, strict=True)
+        sum, zip(stats.PassCounts(0, 0, 0, 0), *shown, strict=True)
     )
     return Uplift(
         suite=suite,
@@ -243,23 +233,23 @@ def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]
         uplift=fmean(map(_difference, counts)) if counts else None,
         low=interval and interval.low,
         high=interval and interval.high,
-        p=stratified(counts) if counts else None,
+        p=stats.stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
         **{name: _quantity(ran, of) for name, of in _TAKEN.items()},
     )
 
 
-def _difference(counts: PassCounts) -> float:
+def _difference(counts: stats.PassCounts) -> float:
     return counts.passed_b / counts.trials_b - counts.passed_a / counts.trials_a
 
 
-def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
+def uplift_interval(counts: Sequence[stats.PassCounts]) -> stats.Interval | None:
     """As wide as what the cases say by how they differ, and as what their trials leave open."""
     if not counts:
         return None
-    low, high = widened(mean_difference(counts), list(map(_difference, counts)))
-    return Interval(max(-1.0, low), min(1.0, high))
+    low, high = stats.widened(stats.mean_difference(counts), list(map(_difference, counts)))
+    return stats.Interval(max(-1.0, low), min(1.0, high))
 
 
 def _quantity(pairs: Sequence[_Pair], of: Callable[[TrialLine], float | None]) -> Difference | None:
@@ -269,7 +259,7 @@ def _quantity(pairs: Sequence[_Pair], of: Callable[[TrialLine], float | None]) -
     if not known:
         return None
     differences = [a - b for a, b in known]
-    interval = interval_of_mean(differences)
+    interval = stats.interval_of_mean(differences)
     return Difference(
         with_skill=fmean(a for a, _ in known),
         without_skill=fmean(b for _, b in known),

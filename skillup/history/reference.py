@@ -13,17 +13,7 @@ from zlib import crc32
 
 from skillup.errors import UsageError
 from skillup.frozen import frozen
-from skillup.history.index import (
-    PREVIOUS,
-    Execute,
-    IndexedRun,
-    find_run,
-    indexed_runs,
-    marks,
-    open_index,
-    outcomes_of,
-    set_marks,
-)
+from skillup.history import index
 from skillup.history.runs import CaseKey, RunOutcomes, by_case
 
 NIGHTS = 60
@@ -69,16 +59,16 @@ def reference_for(
     `b` has some, too. If a run is pinned for the label or branch of `b`, then that and the nights.
     `branch`: those of that branch alone. Raises UsageError, RunDirectoryError, IndexTroubleError.
     """
-    if baseline not in (None, PREVIOUS):
-        named = find_run(str(baseline), url, runs_folder, b.about.repository)
+    if baseline not in (None, index.PREVIOUS):
+        named = index.find_run(str(baseline), url, runs_folder, b.about.repository)
         if _order(named) == _order(b):
             what = f"{named.run_id} is the run that is to be compared with it"
             raise UsageError(what, hint="name another one, or none")
         return Reference((named,), "named")
     branches = [branch] if branch is not None else _branches(b)
-    with open_index(url, write=False) as execute:
-        rows = indexed_runs(execute, b.about.repository)
-        marked = marks(execute, b.about.repository)
+    with index.open_index(url, write=False) as execute:
+        rows = index.indexed_runs(execute, b.about.repository)
+        marked = index.marks(execute, b.about.repository)
         before = [row for row in rows if (row.started_at, row.run_id) < _order(b)]
         nights = list(_nights(execute, b, before, branches))[::-1]
         scopes = [LABEL + b.about.label, *branches] if b.about.label else branches
@@ -86,7 +76,7 @@ def reference_for(
         pinned = None
         if scope is not None and baseline is None:
             pinned = _pinned(execute, marked[scope, PIN], rows)
-    if baseline == PREVIOUS and nights:
+    if baseline == index.PREVIOUS and nights:
         return Reference((nights[-1],), "the run before")
     if pinned is not None:
         later = [run for run in nights if _order(run) > _order(pinned)]
@@ -143,7 +133,10 @@ def _branches(b: RunOutcomes) -> list[str]:
 
 
 def _nights(
-    execute: Execute, b: RunOutcomes, before: Sequence[IndexedRun], branches: Sequence[str]
+    execute: index.Execute,
+    b: RunOutcomes,
+    before: Sequence[index.IndexedRun],
+    branches: Sequence[str],
 ) -> Iterator[RunOutcomes]:
     """The newest first: those on the first branch that has any and, if that is its own, on the next
     one that has any before them.
@@ -159,7 +152,7 @@ def _nights(
             passed_by += 1
             if not reading.takes(row.run_id, found):
                 continue
-            run = outcomes_of(execute, row.run_id)
+            run = index.outcomes_of(execute, row.run_id)
             if is_comparable(run, b) and (b.about.dirty or not run.about.dirty):
                 found += 1
                 yield run
@@ -212,19 +205,19 @@ def pin(url: str, repository: str, scope: str, run_id: str | None) -> None:
     """
     given: dict[tuple[str, str], str | None] = {}
     if run_id is not None:
-        with open_index(url, write=False) as execute:
-            given = {mark: None for mark in marks(execute, repository) if mark[0] == scope}
-    set_marks(url, repository, {**given, (scope, PIN): run_id})
+        with index.open_index(url, write=False) as execute:
+            given = {mark: None for mark in index.marks(execute, repository) if mark[0] == scope}
+    index.set_marks(url, repository, {**given, (scope, PIN): run_id})
 
 
 def accept(url: str, run: RunOutcomes, keys: Sequence[CaseKey]) -> None:
     """Let the references of these cases begin anew with `run`, on its branch."""
     given = {(run.about.branch, json.dumps(key)): run.run_id for key in keys}
-    set_marks(url, run.about.repository, given)
+    index.set_marks(url, run.about.repository, given)
 
 
 def accepted_since(
-    marked: Mapping[tuple[str, str], str], branches: Sequence[str], rows: Sequence[IndexedRun]
+    marked: Mapping[tuple[str, str], str], branches: Sequence[str], rows: Sequence[index.IndexedRun]
 ) -> dict[CaseKey, Since]:
     """By case, the newest run from which on it was accepted on one of `branches`."""
     orders = {row.run_id: (row.started_at, row.run_id) for row in rows}
@@ -236,8 +229,8 @@ def accepted_since(
     return found
 
 
-def _pinned(execute: Execute, run_id: str, rows: Sequence[IndexedRun]) -> RunOutcomes:
+def _pinned(execute: index.Execute, run_id: str, rows: Sequence[index.IndexedRun]) -> RunOutcomes:
     if not any(row.run_id == run_id for row in rows):
         hint = "pin another with `skillup baseline set`, or none with `skillup baseline clear`"
         raise UsageError(f"the pinned run {run_id} is not in the index any more", hint=hint)
-    return outcomes_of(execute, run_id)
+    return index.outcomes_of(execute, run_id)

@@ -25,20 +25,7 @@ from skillup.engines.base import NoStreams, SchemaAnswers
 from skillup.engines.registry import engine_of
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.judges.artifacts import (
-    CannotJudgeError,
-    JudgedPart,
-    JudgePlace,
-    Materials,
-    as_json,
-    copy_of,
-    diff_lines,
-    file_list,
-    make_read_only,
-    notes_on,
-    texts_of,
-    write_materials,
-)
+from skillup.judges import artifacts
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part, fenced
 from skillup.judges.models import NoAnswerError, StoredAnswer, key_of
@@ -80,7 +67,7 @@ _GIVEN = {"model", "base_url", "context", "skills", "scripted"}
 _TEXT_BYTES = 4 << 20
 
 
-def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
+def profile_of(judge: JudgeConfig, place: artifacts.JudgePlace) -> Profile:
     """The profile that is named, read-only, with the judge's model. Raises SkillupError."""
     profile = place.profiles(judge.engine)
     names = ("model", "base_url", "api_key_env")
@@ -95,7 +82,7 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     return profile.model_copy(update={"permission": "read_only", **updates})
 
 
-def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
+def problem_of_agent(judge: JudgeConfig, place: artifacts.JudgePlace) -> str | None:
     """Why it could not judge, as far as that is known beforehand; no model is asked anything."""
     if not judge.criteria:
         return _NO_CRITERIA
@@ -130,7 +117,11 @@ def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:
 
 
 async def judge_by_agent(
-    judge: JudgeConfig, part: JudgedPart, usage: UsageTracker, place: JudgePlace, blank: CheckResult
+    judge: JudgeConfig,
+    part: artifacts.JudgedPart,
+    usage: UsageTracker,
+    place: artifacts.JudgePlace,
+    blank: CheckResult,
 ) -> CheckResult:
     """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
     agent = _AgentJudge(judge, part, usage, place, numbered(judge.criteria))
@@ -138,7 +129,7 @@ async def judge_by_agent(
     notes, error = list(part.notes), ""
     try:
         if not judge.criteria:
-            raise CannotJudgeError(_NO_CRITERIA)
+            raise artifacts.CannotJudgeError(_NO_CRITERIA)
         for sample in range(judge.repeat):
             answer, shortened, key = await agent.answer(sample)
             answers.append(answer)
@@ -148,7 +139,7 @@ async def judge_by_agent(
         raise
     except (NoAgentAnswerError, NoAnswerError) as problem:
         error = f"the judge gave no answer: {problem}"
-    except (CannotJudgeError, PreparationError, SkillupError) as problem:
+    except (artifacts.CannotJudgeError, PreparationError, SkillupError) as problem:
         error = str(problem)
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
@@ -190,9 +181,9 @@ def result_of_agent(
 @frozen
 class _AgentJudge:
     judge: JudgeConfig
-    judged: JudgedPart
+    judged: artifacts.JudgedPart
     usage: UsageTracker
-    place: JudgePlace
+    place: artifacts.JudgePlace
     asked: dict[str, Criterion]
 
     async def answer(self, sample: int) -> tuple[AgentAnswer, list[str], str]:
@@ -239,13 +230,13 @@ class _AgentJudge:
             self.usage.add(kept.model, kept.usage, kept.cost_usd, cached=True)
         return *answer, key_of(asked)
 
-    def _session(self, sample: int) -> tuple[ThrottledSession, Materials]:
+    def _session(self, sample: int) -> tuple[ThrottledSession, artifacts.Materials]:
         """Where an agent is asked, a place of its own, and what is put before it there."""
         judge, place, judged = self.judge, self.place, self.judged
         profile = profile_of(judge, place)
         engine = engine_of(profile)
         if profile.engine == "scripted" and judge.scripted is None:
-            raise CannotJudgeError(_NO_SCRIPT)
+            raise artifacts.CannotJudgeError(_NO_SCRIPT)
         root = place.new_directory("agent-")
         if isinstance(engine, SchemaAnswers):
             schema, own = answer_schema(list(self.asked)), bool(judge.skills)
@@ -253,17 +244,19 @@ class _AgentJudge:
         own_keys = {"script": judge.scripted, "seed": sample, "secrets": place.models.secrets}
         trial = context_in(root, profile, place.models.environment, streams=NoStreams(), **own_keys)
         directory = trial.workspace
-        lacks = copy_of(judged.files, judged.read_file, directory / "workspace")
+        lacks = artifacts.copy_of(judged.files, judged.read_file, directory / "workspace")
         context = judge.context or JudgeContext()
-        materials = write_materials(directory / "judge", judged, context, place.models.mask)
-        materials.notes += notes_on(lacks)
+        materials = artifacts.write_materials(
+            directory / "judge", judged, context, place.models.mask
+        )
+        materials.notes += artifacts.notes_on(lacks)
         skills: dict[str, Path] = {}
         for ref in judge.skills:
             skill = _to_install(ref, place.suite_root)
             installed = install_skill(skill, directory, engine.skill_directories())
             skills[skill.name] = directory / installed.directories[0]
         for name in ("workspace", "judge"):
-            make_read_only(directory / name)
+            artifacts.make_read_only(directory / name)
         trial, limiter = replace(trial, skills=skills), place.models.rate_limiter
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
         return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
@@ -271,10 +264,10 @@ class _AgentJudge:
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
         judged = self.judged
-        talk = in_order_of_weight(texts_of(judged))
+        talk = in_order_of_weight(artifacts.texts_of(judged))
         yield from (part for part in talk if part.kind not in ("user", "setting"))
-        yield Part("files", "files", file_list(judged.before, judged.files))
-        changes = "\n".join(diff_lines(judged.before, judged.files, judged.read_file))
+        yield Part("files", "files", artifacts.file_list(judged.before, judged.files))
+        changes = "\n".join(artifacts.diff_lines(judged.before, judged.files, judged.read_file))
         yield Part("files", "changes of the workspace", changes)
         for path, state in judged.files.items():
             content = judged.read_file(state) if state.size <= _TEXT_BYTES else None
@@ -295,11 +288,11 @@ class _AgentJudge:
             sorted((path, one.model_dump(mode="json")) for path, one in files.items())
             for files in (judged.files, judged.before)
         ]
-        shown = [as_json(judged.turns, record.history), *states]
+        shown = [artifacts.as_json(judged.turns, record.history), *states]
         asked = {
             "agent_judge": judge.engine or record.engine.profile,
             "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
-            "question": question(self.asked, Materials()),
+            "question": question(self.asked, artifacts.Materials()),
             "trial": [*place, record.variant, record.trial, judged.number],
             "shown": key_of({"shown": shown}),
             "attachments": {path: one and one.sha256 for path, one in kept.items()},
@@ -351,7 +344,7 @@ def numbered(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
     return asked
 
 
-def question(asked: Mapping[str, Criterion], materials: Materials) -> str:
+def question(asked: Mapping[str, Criterion], materials: artifacts.Materials) -> str:
     parts = [PROMPTS["agent judge task"]]
     if materials.files:
         listed = "\n".join(f"- `{path}`: {what}" for path, what in materials.files)

@@ -20,20 +20,10 @@ from skillup.history.index import all_runs
 from skillup.history.reference import Reference
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run
 from skillup.history.trends import CaseHistory, SeriesFilter, histories
+from skillup.reports import past_runs
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.run_data import Json, RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
-from skillup.reports.past_runs import (
-    TITLES,
-    beside_its_nights,
-    changed_lines,
-    fields_of,
-    gate_name,
-    how_sure,
-    in_a_sentence,
-    index_of,
-    reference_words,
-)
 from skillup.store.files import Mask, no_mask, to_json
 
 # Made of viewer/src by viewer/build.mjs.
@@ -85,7 +75,7 @@ _RUNS = 20  # The newest so many of each suite, this one included
 
 def history_data(run: Path, index: str | None) -> list[Json] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read."""
-    url = index_of(run, index)
+    url = past_runs.index_of(run, index)
     if not url or ("://" not in url and not Path(url).is_file()):
         return None
     try:
@@ -110,12 +100,12 @@ def history_data(run: Path, index: str | None) -> list[Json] | None:
 def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> Json:
     since: Json | None = None
     if case.failing is not None:
-        first = fields_of(case.failing.first, "run_id", "started_at")
+        first = past_runs.fields_of(case.failing.first, "run_id", "started_at")
         since = {**first, "runs": case.failing.runs}
     marks = [
         {
-            **fields_of(run, "run_id", "started_at"),
-            **fields_of(tally, "passed", "judged", "score"),
+            **past_runs.fields_of(run, "run_id", "started_at"),
+            **past_runs.fields_of(tally, "passed", "judged", "score"),
             "error": tally.errors,
         }
         for run, tally in zip(runs, case.tallies, strict=True)
@@ -128,12 +118,16 @@ def compared_lines(run: Path, index: str | None) -> list[str]:
     """The gates that failed, what changed since the nights before this run, and then what became
     of its cases.
     """
-    beside = beside_its_nights(run, index)
+    beside = past_runs.beside_its_nights(run, index)
     if beside is None:
         return []
     found, gates = beside
-    failed = [f"✗ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
-    return [*failed, *changed_lines(found), in_a_sentence(found).removesuffix(".")]
+    failed = [f"✗ {past_runs.gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
+    return [
+        *failed,
+        *past_runs.changed_lines(found),
+        past_runs.in_a_sentence(found).removesuffix("."),
+    ]
 
 
 # Two runs side by side: what became of each case, and which conversations to put together.
@@ -154,7 +148,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     As by `skillup compare`: where A is the newest night of B's reference in `index`, with all of
     that. Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
-    earlier, beside = read_run(a.path), beside_its_nights(b.path, index)
+    earlier, beside = read_run(a.path), past_runs.beside_its_nights(b.path, index)
     if beside is not None and beside[0].nights[-1].run_id == earlier.run_id:
         found = beside[0]
     else:  # two directories can be compared without an index
@@ -172,17 +166,19 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             "b": _side(case.b, row_b, 0),
             "change": "same" if lost else case.change,
             "case_changed": "/".join(case.key[:2]) in edited,
-            "how_sure": "; ".join(how_sure(one, beside_counts=True) for one in case.statements),
+            "how_sure": "; ".join(
+                past_runs.how_sure(one, beside_counts=True) for one in case.statements
+            ),
         }
         rows.append(row)
-    order = [*TITLES]
+    order = [*past_runs.TITLES]
     rows.sort(key=lambda row: order.index(row["change"]))
     return {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
-        "reference": reference_words(found),
-        "changed": changed_lines(found),
-        "summary": [in_a_sentence(found).removesuffix(".")],
+        "reference": past_runs.reference_words(found),
+        "changed": past_runs.changed_lines(found),
+        "summary": [past_runs.in_a_sentence(found).removesuffix(".")],
         "rows": rows,
     }
 
@@ -204,7 +200,7 @@ def _representative(own: Sequence[Json]) -> Json | None:
 def _side(tally: CaseTally, row: Json | None, shift: int) -> Json | None:
     if tally.state == "absent":
         return None
-    side = fields_of(tally, "score", "passed", "judged", "reason")
+    side = past_runs.fields_of(tally, "score", "passed", "judged", "reason")
     return side | {"status": _STATUS[tally.state], "n": None if row is None else row["n"] + shift}
 
 
