@@ -224,11 +224,6 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
-def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
-    text = trends([{"a": night} for night in (*["ppp"] * 9, "fff", "fff")])
-    assert "a: regressed at 010 (2026-01-01 00:00): 27/27 before, 0/6 since (p" in text
-
-
 def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
     cases: Cases = {"x": "p", a_key("x", suite="other"): "p"}
     a, b = (

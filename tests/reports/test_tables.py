@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from skillup.analysis import analyse, with_analysis
@@ -153,6 +154,17 @@ def test_of_one_trial_the_status_stands_and_sums_say_what_they_miss() -> None:
     assert "| cost | ≥ \\$0.19 | – |" in matrix
     assert "≥ $0.19 |" in text.partition("## Engines")[0], "of all of them"
     assert text.count("| asks") == 1, "one row"
+
+
+def test_at_80_columns_no_word_is_cut() -> None:
+    words = ["asks-before-it-deletes-the-production-database", "says-how-many-files-are-left-there"]
+    grades = [g for word in words for g in grades_of(word, "ppfe", engine="a-long-engine-name")]
+    text = shown(*grades, width=80)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    lines = [line.split()[0] for line in text.splitlines() if line.strip()]
+    pieces = {f"{part}-" for word in words for part in word.split("-")} | {"database", "there"}
+    for line in lines[2 : lines.index("flaky:")]:
+        assert set(re.findall("[^-]+-?", line)) <= pieces
 
 
 @settings(deadline=None, max_examples=15)
