@@ -198,14 +198,6 @@ def test_the_line_of_a_running_trial(tmp_path: Path, event: dict[str, Any], show
     assert shown in file.getvalue()
 
 
-def test_verbose_prints_the_conversation_above_it(tmp_path: Path) -> None:
-    for verbose in (False, True):
-        reporter, job, file = reporter_of(tmp_path, verbose=verbose)
-        item = TranscriptItem(type="message", text="Hello")
-        reporter.trial_event(TrialEvent(job.id, "item", item=item))
-        assert file.getvalue() == ("c  agent\n    Hello\n" if verbose else "")
-
-
 # A session as people read it.
 
 
