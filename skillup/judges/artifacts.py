@@ -23,7 +23,7 @@ from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.trial.history import as_turns
-from skillup.workspace.disk import is_below, list_tree, stays_inside
+from skillup.workspace.disk import list_tree, path_problem, stays_inside
 from skillup.workspace.snapshot import file_diffs, printable
 
 Files = Mapping[str, FileState]
@@ -176,8 +176,9 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> dict[str, l
     lacks: dict[str, list[str]] = {TOO_LARGE: [], LED_OUT: []}
     # Links last: no file may be written through one.
     for path, state in sorted(files.items(), key=lambda file: file[1].link is not None):
-        if not is_below(path):
-            raise CannotJudgeError(f"{path!r} is no path of a workspace")
+        problem = path_problem(path)
+        if problem is not None:
+            raise CannotJudgeError(f"{path!r} is no path of a workspace: {problem}")
         target = destination / path
         if state.link is not None:
             inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))

@@ -26,7 +26,7 @@ from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
-from skillup.workspace.disk import is_below
+from skillup.workspace.disk import path_problem
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 GRADED = ("PASS", "FAIL")
@@ -286,7 +286,7 @@ def _write_files(outputs: Path, record: Record, run: RunDirectory) -> int:
         changed = state != before.get(name) and state.sha256
         content = run.blobs.read_state(state) if changed else None
         path = outputs / name
-        if content is not None and is_below(name):
+        if content is not None and path_problem(name) is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             size += len(content)

@@ -23,7 +23,7 @@ from skillup.schema.record import FileState
 from skillup.store.files import disk_errors, no_mask, read_regular, to_json, unpack
 from skillup.store.places import RESULT_FILE, directory_of_job
 from skillup.store.stored_run import StoredRun, StoredTrial
-from skillup.workspace.disk import is_below
+from skillup.workspace.disk import path_problem
 
 INFO_FILE = "run.json"
 RECORD_FILE = "record.json"
@@ -39,7 +39,7 @@ def export_files(run: StoredRun, out: Path) -> int:
     """
 
     def write(name: str, parts: Iterable[bytes]) -> None:
-        if not is_below(name):
+        if path_problem(name) is not None:
             raise RunDirectoryError(f"{run.path} is no run of skillup: it has a file {name!r}")
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,11 +21,16 @@ from skillup.frozen import frozen
 T = TypeVar("T")
 
 
-def is_below(path: str) -> bool:
-    """Whether a path that somebody wrote names something below a workspace."""
+def path_problem(path: str) -> str | None:
+    """Why a path that a user wrote may not be one below the workspace; None if it may."""
     pure = PurePosixPath(path)
-    inside = not pure.is_absolute() and ".." not in pure.parts
-    return inside and bool(pure.parts) and "\0" not in path
+    if "\0" in path:
+        return "it holds a NUL character"
+    if pure.is_absolute():
+        return "it is absolute; write it relative to the workspace"
+    if ".." in pure.parts:
+        return "it holds `..`; it must stay in the workspace"
+    return None if pure.parts else "it names no file"
 
 
 def stays_inside(root: Path, link: str) -> bool:

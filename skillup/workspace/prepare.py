@@ -74,8 +74,7 @@ async def prepare_workspace(
     def place_files() -> None:
         disk.ensure_directory(root)
         if context.fixture is not None:
-            source = (suite_root / context.fixture).resolve()
-            disk.copy_entries(list(_checked(disk.list_tree(source), source)), source, root)
+            _copy_fixture((suite_root / context.fixture).resolve(), root)
         _write_inline_files(root, context.files, None if context.literal else variables)
 
     def install() -> list[InstalledSkill]:
@@ -114,10 +113,15 @@ async def prepare_workspace(
     return PreparedWorkspace(root, tuple(installed), not filled)
 
 
+def _copy_fixture(source: Path, destination: Path) -> None:
+    """Refuses links that lead out, as the agent would work on the original, and FIFOs and such."""
+    if not source.is_dir():
+        raise PreparationError(f"`context.fixture`: there is no directory {source}")
+    disk.copy_entries(list(_checked(disk.list_tree(source), source)), source, destination)
+
+
 def _checked(entries: Iterable[disk.Entry], root: Path) -> Iterator[disk.Entry]:
-    """Raises PreparationError for a link that leads out, as the agent would work on the original,
-    and for what cannot be copied.
-    """
+    """Raises PreparationError for what cannot be copied, and for a link that leads out."""
     for entry in entries:
         place = f"{root}/{disk.shown(entry.path)}"
         if entry.kind == "special":
@@ -135,8 +139,9 @@ def _write_inline_files(
 ) -> None:
     """Over what a fixture may have put there; without `variables` the texts are no templates."""
     for path, content in files.items():
-        if not disk.is_below(path):
-            raise PreparationError(f"`context.files`: {path!r} is no path in the workspace")
+        problem = disk.path_problem(path)
+        if problem is not None:
+            raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
         target = workspace / path
         try:
             text = content if variables is None else render(content, variables)
@@ -148,6 +153,13 @@ def _write_inline_files(
         except UnresolvedNameError as error:
             message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
             raise PreparationError(message, kind="template") from None
+        except OSError as error:
+            disk.refuse_full_disk(error, workspace)
+            reason = error.strerror or str(error)
+            raise PreparationError(
+                f"`context.files` cannot write {path!r}: {reason}; "
+                "is there a directory, a file or a link of the fixture in its way?"
+            ) from error
 
 
 async def _run_setup_command(box: Box, request: ProcessRequest, where: str) -> None:
@@ -155,15 +167,20 @@ async def _run_setup_command(box: Box, request: ProcessRequest, where: str) -> N
     last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
     keep = lambda line: last_lines.append(line[:_LINE_BYTES])  # noqa: E731
     outcome = await box.run(request, lambda request: run_process(request, keep))
+    if outcome.start_error is not None:
+        message = f"{where} could not be started; is there a shell on PATH?"
+        raise PreparationError(message, evidence=outcome.start_error)
     if outcome.exit_code == 0 and outcome.ended_by == "exit":
         return
     how = f"ended with exit code {outcome.exit_code}"
     if outcome.ended_by == "timeout":
         how = f"did not end within {request.timeout_seconds:g} s"
-    elif outcome.exit_code is None:  # by a signal, for too much output, or it was never started
-        how = "was broken off"
+    elif outcome.ended_by == "output_limit":
+        how = "wrote too much output"
+    elif outcome.signal is not None:
+        how = f"was ended by signal {outcome.signal}"
     output = b"\n".join(last_lines).decode(errors="replace")
-    output = f"{output}\n{outcome.stderr_tail}\n{outcome.start_error or ''}".strip()
+    output = f"{output}\n{outcome.stderr_tail}".strip()
     own = f"{_beginning(output.splitlines()[-1])}; " if output else ""
     raise PreparationError(f"{own}{where} {how}", evidence=output)
 
@@ -258,7 +275,12 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
         if is_new or not await git.run("diff", "--cached", "--quiet"):
             commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
             await git.run(*commit, failure="git could not commit the workspace's files")
-    if context.checkout is not None and not (is_new and context.init):
+    elif (context.checkout or context.remotes) and is_new:
+        raise PreparationError(
+            "`context.git` wants a branch or a remote, but the workspace is no repository; "
+            "set `init: true`"
+        )
+    if context.checkout is not None and not is_new:
         revision = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
         known = await git.run(*revision)
         command = ["checkout", "-q", branch, "--"] if known else ["checkout", "-q", "-b", branch]
@@ -269,6 +291,8 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
         verb = "set-url" if known else "add"
         await git.run("remote", verb, "--", remote.name, remote.url, failure=failure)
     if patch is not None:
+        if not patch.is_file():
+            raise PreparationError(f"`context.git.apply_diff`: there is no file {patch}")
         failure = f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
         failure += "make it anew against the fixture and the files of this case"
         # Its file is not there for the agent's programs.
@@ -332,8 +356,8 @@ def install_skill(
     directories = tuple(dict.fromkeys(places))
     for directory in directories:
         refused = f"the skill {name} cannot be installed to {directory!r}: "
-        if not disk.is_below(directory):
-            raise PreparationError(f"{refused}it is no path in the workspace")
+        if (problem := disk.path_problem(directory)) is not None:
+            raise PreparationError(refused + problem)
         place = workspace / directory
         if os.path.lexists(place):
             raise PreparationError(
@@ -397,8 +421,11 @@ def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[SkillFile]:
             yield path, source, entry.status
         elif entry.kind == "link":
             real = Path(os.path.realpath(source))
+            if not real.exists():
+                raise PreparationError(f"the link {source} leads nowhere; exclude it")
             if never(real.relative_to(root).as_posix()):
                 continue
             if not real.is_file():
-                raise PreparationError(f"the link {source} leads to no file; exclude it")
+                why = "leads to a directory; copy that, or exclude the link"
+                raise PreparationError(f"the link {source} {why}")
             yield path, real, real.stat()

@@ -317,13 +317,23 @@ def file_diffs(
         old_text, new_text = _text(old, read), _text(new, read)
         if old_text is not None and new_text is not None:
             yield from unified_diff(old_text, new_text)
-        else:
-            yield "[not shown: a link, or binary, large or not kept]"
+            continue
+        links = any(state is not None and state.link is not None for state in (old, new))
+        why = "" if links else "; not shown: binary, large or not kept"
+        yield f"[{_described(old)} → {_described(new)}{why}]"
 
 
 def printable(path: str) -> str:
     """As git does, so that a newline in a name cannot look like a line of the diff."""
     return path if path.isprintable() else ascii(path)
+
+
+def _described(state: FileState | None) -> str:
+    if state is None:
+        return "nothing"
+    if state.link is not None:
+        return f"symbolic link to {state.link!r}"
+    return f"{state.size} bytes"
 
 
 def _text(state: FileState | None, read: Callable[[FileState], bytes | None]) -> str | None:

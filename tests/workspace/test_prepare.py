@@ -97,8 +97,7 @@ def test_a_file_that_something_is_in_the_way_of_is_refused(
     preparation: Preparation, path: str
 ) -> None:
     make_tree(preparation.suite / "f", {"taken/x": "", "file": ""})
-    error = preparation.error({"fixture": "f", "files": {path: "x"}})
-    assert f"workspace/{path.partition('/')[0]})" in error.message
+    assert "in its way" in preparation.error({"fixture": "f", "files": {path: "x"}}).message
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_file_that_something_is_in_the_way_of_is_refused(
         ({"fixture": "file"}, "setup", "suite/file"),
         ({"fixture": "unsafe"}, "setup", "unsafe/out leads out"),
         ({"fixture": "odd"}, "setup", "odd/pipe is a FIFO"),
-        ({"setup": ["kill -9 $$"]}, "setup", "`context.setup`: `kill -9 $$` was broken off"),
+        ({"setup": ["kill -9 $$"]}, "setup", "signal 9"),
         ({"setup": ["exit 3"]}, "setup", "`context.setup`: `exit 3` ended with exit code 3"),
     ],
 )
@@ -162,7 +161,7 @@ def test_setup_commands_have_no_input_and_the_given_environment_only(
     assert (root / "empty").read_text() == ""
     assert "secret" not in (root / "env").read_text()
     error = preparation.error({"setup": ["true"]}, env={"PATH": "/nonexistent"})
-    assert "No such file" in error.evidence
+    assert "is there a shell" in error.message
 
 
 def test_an_unusable_skill_and_a_disk_that_refuses_are_errors(
@@ -257,6 +256,7 @@ def test_a_patch_that_does_not_apply_is_an_error_with_gits_words(preparation: Pr
         {"init": True, "checkout": "-f"},
         {"init": True, "remotes": [{"name": "a b", "url": "y"}]},
         {"checkout": "main"},
+        {"init": True, "apply_diff": "no.patch"},
         {"remotes": [{"name": "origin", "url": "x"}]},
     ],
 )

@@ -276,14 +276,14 @@ def test_modes_and_links_are_compared_and_binary_files_named_only(workspace: Wor
     changes = workspace.changes()
     assert (changes.modified, changes.added) == (["a.txt"], ["link", "x\n--- a/y", "x.bin"])
     assert "[now executable]" in changes.diff
-    assert "+++ b/x.bin\n[not shown: " in changes.diff
+    assert "+++ b/x.bin\n[nothing → 2 bytes; not shown" in changes.diff
     assert r"+++ 'b/x\n--- a/y'" in changes.diff.splitlines()  # cannot forge lines
 
     (workspace.root / "link").unlink()
     (workspace.root / "link").symlink_to("b.txt")
     changes = workspace.changes()
     assert changes.modified == ["link"]
-    assert "+++ b/link\n[not shown: a link" in changes.diff
+    assert "symbolic link to 'a.txt' → symbolic link to 'b.txt'" in changes.diff
     (workspace.root / "link").unlink()
     make_tree(workspace.root, {"link": "a.txt"})
     assert workspace.changes().modified == ["link"]
