@@ -118,7 +118,7 @@ def test_a_night_in_which_something_broke_is_red_until_it_is_mended_or_accepted(
     assert worse.failed == [COMPARE], worse.output
     assert "1 case regressed (other); " in worse.output
     assert "::error file=cases/other.yaml,line=1::other: 15/15 → 0/3; p " in worse.output
-    assert worse.summary.startswith("# ❌ skillup: 1 of 4 gates failed\n\n**What changed**\n")
+    assert worse.summary.startswith("# ❌ skillup: 1 of 4 gates failed\n\n## What changed\n")
     still = Night(nights)
     assert still.failed == [COMPARE], "red stays red"
     assert "1 case stayed red (other); " in still.output
