@@ -23,7 +23,7 @@ BUDGETS = {
     # which of them should go is not for a test to say.
     "package": 48_480,
     "viewer": 5_500,
-    "tests": 45_000,
+    "tests": 45_050,  # real CLIs: what no other test tries stays, over the ceiling too
     "docs": 4_000,
 }
 # Longer ones are two ideas.

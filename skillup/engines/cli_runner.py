@@ -377,7 +377,7 @@ class CliTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         workspace = os.fspath(trial.workspace)
-        if os.path.islink(workspace) or not os.path.isdir(workspace):  # noqa: PTH112, PTH114
+        if os.path.realpath(workspace) != workspace or not os.path.isdir(workspace):  # noqa: PTH112
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {workspace} is gone or was replaced; the agent was not called"
             return EngineTurn(error=engine.error("setup", what))

@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
+from skillup.engines.base import TurnRequest
 from tests.e2e.conftest import KEYS, Begin, Lab, Serve, file_of, with_variables
 from tests.support.engine_turns import error_kind
 from tests.support.model_server import (
     Answer,
     CutStream,
+    Hang,
     HttpError,
     Reply,
     Rule,
@@ -23,6 +25,7 @@ from tests.support.model_server import (
 pytestmark = pytest.mark.e2e
 slow = pytest.mark.slow
 only_claude = pytest.mark.parametrize("engine", ["claude"])
+only_codex = pytest.mark.parametrize("engine", ["codex"])
 # Codex takes a bubblewrap on PATH that has these options.
 NO_NAMESPACES = """
     #!/bin/sh
@@ -53,6 +56,32 @@ def test_a_failure_of_the_model_is_an_error_of_its_kind(
         assert outcome.error is not None
         assert outcome.error.evidence
         assert not isinstance(reply, HttpError) or outcome.cost_usd is None  # not $0.00
+
+
+def test_a_killed_cli_is_a_crash(begin: Begin, model_server: Serve) -> None:
+    kill = Shell("sleep 0.3; kill -9 $PPID")
+    assert error_kind(begin(model_server(by_rules(Rule("die", [kill]))).url).say("die")) == "crash"
+
+
+@slow
+@only_claude
+def test_an_interrupted_claude_is_no_completed_turn(begin: Begin, model_server: Serve) -> None:
+    """SIGINT while it waits for the model: exit code 0 and no `result`."""
+    server = model_server(lambda request: Hang(20))
+    (claude,) = begin(server.url).trial.profile.command or []
+    interrupt = 'exec 3<&0; "$0" "$@" <&3 & sleep 4; kill -INT $!; wait $!; exit 0'
+    outcome = begin(server.url, command=["sh", "-c", interrupt, claude]).say("hello")
+    assert (error_kind(outcome), bool(server.requests)) == ("protocol", True)
+
+
+@only_codex
+def test_a_new_thread_in_place_of_one_whose_id_is_none_is_no_answer_and_a_warning_a_notice(
+    begin: Begin, model_server: Serve
+) -> None:
+    lost = begin(model_server().url).resume("no-thread", TurnRequest(2, "hello"))
+    warned = begin(model_server().url, model="no-such-model").say("hello")
+    assert (error_kind(lost), error_kind(warned)) == ("session_mismatch", None)
+    assert any("no-such-model" in notice for notice in warned.notices)
 
 
 @only_claude

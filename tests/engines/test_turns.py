@@ -202,11 +202,15 @@ def test_a_session_that_holds_no_first_turn_is_not_resumed(tmp_path: Path, forge
     assert (second.session_verified, second.process) == (False, None)
 
 
-@pytest.mark.parametrize("replaced", ["gone", "link"])
+@pytest.mark.parametrize("replaced", ["gone", "link", "a link above it"])
 def test_no_agent_is_started_outside_of_its_workspace(tmp_path: Path, replaced: str) -> None:
     conversation = agent(tmp_path, say(RESULT))
     workspace = conversation.trial.workspace
-    workspace.rmdir()
+    if replaced == "a link above it":
+        moved = tmp_path.rename(f"{tmp_path}-moved")
+        tmp_path.symlink_to(moved)
+    else:
+        workspace.rmdir()
     if replaced == "link":
         (tmp_path / "elsewhere").mkdir()
         workspace.symlink_to(tmp_path / "elsewhere")
