@@ -233,3 +233,8 @@ def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
     print_trends(histories([a, b], SeriesFilter(), 9), Console(file=stream, width=200))
     line = "changed at 2 (2026-01-01 00:00): The model of claude changed from 1 to 2\n"
     assert stream.getvalue().count(line) == 1
+
+
+def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
+    text = trends([{"a": night} for night in (*["ppp"] * 9, "fff", "fff")])
+    assert "a: regressed at 010 (2026-01-01 00:00): 27/27 before, 0/6 since (p" in text

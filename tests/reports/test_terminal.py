@@ -249,3 +249,16 @@ def test_nothing_moves_the_cursor_of_the_terminal() -> None:
         *foot_lines(summary),
     ]
     assert not set("\n".join(shown)) & set("\x1b\x07\x9b\r\u202e")
+
+
+def test_long_results_are_cut_and_say_so() -> None:
+    shown = Stream()
+    shown.item(answer("\n".join(map(str, range(100)))))
+    assert shown.text.endswith("    19\n    … 80 lines more\n")
+
+
+def test_the_foot_says_what_is_missing() -> None:
+    summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
+    foot = list(foot_lines(summary))
+    assert foot[1:3] == ["2 turns", "1 line not understood"]
+    assert "cut off" in foot[3]

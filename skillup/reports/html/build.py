@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Comparison
@@ -21,8 +21,10 @@ from skillup.history.reference import Reference
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run
 from skillup.history.trends import CaseHistory, SeriesFilter, histories
 from skillup.reports import past_runs
+from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
-from skillup.reports.html.run_data import Json, RunData, case_of
+from skillup.reports.html.page_data import PageRow, SideRow
+from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
 from skillup.store.files import Mask, no_mask, to_json
 
@@ -73,7 +75,7 @@ def _assets() -> tuple[str, str]:
 _RUNS = 20  # The newest so many of each suite, this one included
 
 
-def history_data(run: Path, index: str | None) -> list[Json] | None:
+def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read."""
     url = past_runs.index_of(run, index)
     if not url or ("://" not in url and not Path(url).is_file()):
@@ -97,8 +99,8 @@ def history_data(run: Path, index: str | None) -> list[Json] | None:
     ]
 
 
-def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> Json:
-    since: Json | None = None
+def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.PageCaseHistory:
+    since: dict[str, Any] | None = None
     if case.failing is not None:
         first = past_runs.fields_of(case.failing.first, "run_id", "started_at")
         since = {**first, "runs": case.failing.runs}
@@ -111,7 +113,8 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> Json:
         for run, tally in zip(runs, case.tallies, strict=True)
         if tally.state != "absent"
     ]
-    return {**case.key._asdict(), "marks": marks, "failing_since": since}
+    found = {**case.key._asdict(), "marks": marks, "failing_since": since}
+    return cast("page_data.PageCaseHistory", found)
 
 
 def compared_lines(run: Path, index: str | None) -> list[str]:
@@ -132,7 +135,7 @@ def compared_lines(run: Path, index: str | None) -> list[str]:
 
 # Two runs side by side: what became of each case, and which conversations to put together.
 
-_STATUS = {
+_STATUS: dict[str, page_data.Status] = {
     "pass": "PASS",
     "fail": "FAIL",
     "mixed": "FAIL",
@@ -142,7 +145,7 @@ _STATUS = {
 }
 
 
-def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> Json:
+def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
     """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
 
     As by `skillup compare`: where A is the newest night of B's reference in `index`, with all of
@@ -154,13 +157,13 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     else:  # two directories can be compared without an index
         found = Comparison(Reference((earlier,), ""), read_run(b.path))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
-    rows: list[Json] = []
+    rows: list[SideRow] = []
     edited = {change.name for change in found.changed if change.kind == "case"}
     for case in found.cases:
         of_a, of_b = rows_a[case.key], rows_b[case.key]
         row_a, row_b = _representative(of_a), _representative(of_b)
         lost = case.change in ("not_run", "skipped") and case.a.state == case.b.state
-        row: Json = {
+        row = {
             **case.key._asdict(),
             "a": _side(case.a, row_a, shift),
             "b": _side(case.b, row_b, 0),
@@ -170,10 +173,10 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
                 past_runs.how_sure(one, beside_counts=True) for one in case.statements
             ),
         }
-        rows.append(row)
+        rows.append(cast("SideRow", row))
     order = [*past_runs.TITLES]
     rows.sort(key=lambda row: order.index(row["change"]))
-    return {
+    sides: page_data.Sides = {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         "reference": past_runs.reference_words(found),
@@ -181,27 +184,29 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "summary": [past_runs.in_a_sentence(found).removesuffix(".")],
         "rows": rows,
     }
+    return dict(sides)
 
 
-def _by_case(rows: Sequence[Json]) -> dict[CaseKey, list[Json]]:
-    found: dict[CaseKey, list[Json]] = defaultdict(list)
+def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
+    found: dict[CaseKey, list[PageRow]] = defaultdict(list)
     for row in rows:
         if row["status"] not in ("NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"):
             found[case_of(row)].append(row)
     return found
 
 
-def _representative(own: Sequence[Json]) -> Json | None:
+def _representative(own: Sequence[PageRow]) -> PageRow | None:
     """Of several trials the one to look at: the first that did not pass, where any did not."""
     bad = [row for status in ("FAIL", "ERROR") for row in own if row["status"] == status]
     return next(iter([*bad, *own]), None)
 
 
-def _side(tally: CaseTally, row: Json | None, shift: int) -> Json | None:
+def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
     if tally.state == "absent":
         return None
     side = past_runs.fields_of(tally, "score", "passed", "judged", "reason")
-    return side | {"status": _STATUS[tally.state], "n": None if row is None else row["n"] + shift}
+    side |= {"status": _STATUS[tally.state], "n": None if row is None else row["n"] + shift}
+    return cast("page_data.Side", side)
 
 
 # report.html: a run, all of it, in one file.

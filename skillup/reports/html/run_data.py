@@ -10,13 +10,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.history.runs import CaseKey, planned_key
 from skillup.reports.html.detail import PageLimits, detail_of
+from skillup.reports.html.page_data import (
+    Decided,
+    PageCaseHistory,
+    PageEngine,
+    PageIndex,
+    PageRow,
+    PageRunHead,
+    RowTurn,
+    Sides,
+    Status,
+)
 from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
@@ -25,9 +36,8 @@ from skillup.schema.line import TrialLine, line_of
 from skillup.store import RunDirectory
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
-Json = dict[str, Any]
 PAGE_VERSION = "skillup.page/1"
-_UNJUDGED = {"status": "completed", "ok": None, "unjudged": True}
+_UNJUDGED: RowTurn = {"status": "completed", "ok": None, "unjudged": True}
 _COPIED = {
     "suite", "case_id", "title", "tags", "engine", "variant", "trial", "status", "reason",
     "duration_ms", "cost_usd",
@@ -42,7 +52,7 @@ class _Ended:
     """What was read of a trial that is over: neither its record nor its grade changes."""
 
     stamp: tuple[int, int]
-    row: Json
+    row: PageRow
     line: TrialLine  # For the sums
     version: str | None
 
@@ -89,7 +99,7 @@ class RunData:
         self._raw = RawFiles(self._directory.trial_files, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
-        self._trees: dict[str, list[Json]] = defaultdict(list)
+        self._trees: dict[str, list[PageRow]] = defaultdict(list)
         for row in self.rows:
             self._trees[_root(row["job"], self.progress.forks)].append(row)
         self.stamp, self._files = stamp, files  # now that all was read
@@ -121,7 +131,7 @@ class RunData:
             problem = f"it cannot be shown: {type(defect).__name__}: {defect}; please report it"
         return {"n": n + shift, "job": job, "problem": problem}
 
-    def _family(self, row: Json, shift: int) -> Json | None:
+    def _family(self, row: PageRow, shift: int) -> dict[str, Any] | None:
         """``{of, tree}``; None: the trial shares no turns. `shift` is added to each `n`.
 
         `tree`: its trials, each with the one in whose name the turns before its fork ran.
@@ -145,11 +155,11 @@ class RunData:
     def recorded(self) -> list[int]:
         return [r["n"] for r in self.rows if r["job"] in self._recorded]
 
-    def head(self) -> Json:
+    def head(self) -> PageRunHead:
         # As the first record of each profile has it.
         ended = [known for known in self._ended.values() if known.version is not None]
         versions = {known.row["engine"]: known.version for known in reversed(ended)}
-        engines = [
+        engines: list[PageEngine] = [
             {
                 "profile": name,
                 "adapter": about.get("engine"),
@@ -176,10 +186,10 @@ class RunData:
     def index(
         self,
         mode: Literal["report", "view"],
-        history: list[Json] | None = None,
-        sides: Json | None = None,
+        history: list[PageCaseHistory] | None = None,
+        sides: dict[str, Any] | None = None,
         compared: Sequence[str] = (),
-    ) -> Json:
+    ) -> dict[str, Any]:
         result = self.result
         analysis = result.analysis if result is not None else None
         saved = Counter(case_of(row) for row in self.rows if row["status"] == "NOT_NEEDED")
@@ -188,22 +198,23 @@ class RunData:
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
             for key, decision in (self.progress.decided.items() if self.running else ())
         ]
-        return {
+        page: PageIndex = {
             "schema": PAGE_VERSION,
             "mode": mode,
             "run": self.head(),
             "summary": self.summary(),
             "analysis": _shown(analysis),
             "deciding": list(deciding(analysis.cases)) if analysis is not None else [],
-            "decided": decided,
+            "decided": cast("list[Decided]", decided),
             "rows": self.rows,
             "not_run": [row["job"] for row in self.rows if row["status"] in waiting],
             "not_needed": self.not_needed(),
             "warnings": result.warnings if result is not None else [],
             "history": history,
-            "sides": sides,
+            "sides": cast("Sides | None", sides),
             "compared": list(compared),
         }
+        return dict(page)
 
     def summary(self) -> Any:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
@@ -222,7 +233,7 @@ class RunData:
             return [row["job"] for row in self.rows if row["status"] == "NOT_NEEDED"]
         return self.result.not_needed if self.result is not None else []
 
-    def _row(self, planned: Json) -> Json:
+    def _row(self, planned: PageRow) -> PageRow:
         job = planned["job"]
         stamp = self._recorded.get(job)
         known = self._ended.get(job)
@@ -231,7 +242,7 @@ class RunData:
         if known is not None and stamp is not None and stamp[1]:
             return known.row.copy()
         self._ended.pop(job, None)
-        status = "NOT_RUN"
+        status: Status = "NOT_RUN"
         if self.running and (stamp is not None or job in self.progress.started):
             turn = self._directory.turn_under_way(job)
             status, reason = "RUNNING", "being prepared"
@@ -250,7 +261,7 @@ class RunData:
             reason = "not run"
         return {**planned, "status": status, "reason": reason}
 
-    def _read_ended(self, planned: Json, stamp: tuple[int, int]) -> _Ended | None:
+    def _read_ended(self, planned: PageRow, stamp: tuple[int, int]) -> _Ended | None:
         [found] = self._directory.finished([planned["job"]])
         grade = found.grade()
         if grade is None:
@@ -299,7 +310,7 @@ def _shown(analysis: Analysis | None) -> Any:
 # A line of the page's table for each trial, whether it ran or not.
 
 
-def planned_rows(info: Mapping[str, Any]) -> list[Json]:
+def planned_rows(info: Mapping[str, Any]) -> list[PageRow]:
     """Those of a run's `info`, before they run; what is missing there is left out."""
     suites = info.get("suites") or {}
     rows = []
@@ -310,15 +321,15 @@ def planned_rows(info: Mapping[str, Any]) -> list[Json]:
         row = {"n": n, "job": job, **key._asdict(), "trial": trial, "status": "NOT_RUN"}
         row |= {"title": (about.get("titles") or {}).get(key.case_id), "tags": list(tags)}
         row |= {"reason": "not run", "turns": [], "flaky": False, **_UNKNOWN}
-        rows.append(row)
+        rows.append(cast("PageRow", row))
     return rows
 
 
-def case_of(row: Json) -> CaseKey:
+def case_of(row: PageRow) -> CaseKey:
     return CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
 
 
-def graded_row(planned: Json, grade: Grade, branch_of: str | None) -> Json:
+def graded_row(planned: PageRow, grade: Grade, branch_of: str | None) -> PageRow:
     row, user = Row(grade), grade.simulator
     turns = []
     for turn in grade.turns:
@@ -332,7 +343,7 @@ def graded_row(planned: Json, grade: Grade, branch_of: str | None) -> Json:
         skips = grade.status == "SKIP" and turn.post_condition_passed is False
         status = "skipped" if skips and turn.status == "completed" else turn.status
         turns.append({"status": status, "ok": ok})
-    return {
+    shown = {
         **planned,
         **grade.model_dump(include=_COPIED),
         "score": row.score,
@@ -347,6 +358,7 @@ def graded_row(planned: Json, grade: Grade, branch_of: str | None) -> Json:
             "tokens": total_tokens(user.usage),
         },
     }
+    return cast("PageRow", shown)
 
 
 def _end(grade: Grade) -> bool | None:
@@ -363,7 +375,7 @@ def _end(grade: Grade) -> bool | None:
     return not failed
 
 
-def mark_flaky(rows: Sequence[Json]) -> None:
+def mark_flaky(rows: Sequence[PageRow]) -> None:
     """Note in each row whether some trials of its case, with the skill, passed and some failed."""
     statuses: dict[CaseKey, set[str]] = defaultdict(set)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The form of the page's data, for TypeScript and for the tests.
+"""The form of the page's data for TypeScript.
 
 ``python -m tests.reports.page.viewer_types`` writes `viewer/dist/types.d.ts` anew; what a
 conversation has beside what is copied of the record and the grade stands in `viewer/src/data.ts`.
@@ -11,88 +11,23 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import BaseModel
 
-from skillup.history.comparison import CaseState
-from skillup.reports.html import detail
+from skillup.reports.html import page_data
 from skillup.reports.html.detail import OF_GRADE, OF_RECORD, OF_TURN
-from skillup.schema.grade import Analysis, CheckResult, Decision, Grade, Stop, Summary
+from skillup.reports.html.page_data import PageIndex
+from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import (
     Record,
     SimulatedEnd,
     ToolResult,
     TurnError,
     TurnRecord,
-    TurnStatus,
     Usage,
     WorkspaceChanges,
 )
 
-TYPES = Path(detail.__file__).parent / "viewer" / "dist" / "types.d.ts"
-
-
-def form(name: str, *more: Any, **fields: Any) -> Any:
-    """A form with these fields, after those of `more`."""
-    every = [part for one in more for part in get_type_hints(one, include_extras=True).items()]
-    made = TypedDict(name, {**dict(every), **fields})  # type: ignore[misc]
-    setattr(made, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010 - mypy's
-    return made
-
-
-def many(kind: Any) -> Any:
-    return types.GenericAlias(list, (kind,))
-
-
-Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"]
-Number = float | None
-Text = str | None
-RowTurn = form("RowTurn", status=TurnStatus, ok=bool | None, unjudged=NotRequired[bool])
-RowSimulator = form(
-    "RowSimulator", messages=int, cost_usd=Number, tokens=int | None, models=list[str]
-)
-OfRun = form("OfRun", run_id=str, started_at=str)
-OfCase = form("OfCase", suite=str, case_id=str, engine=str, variant=str)
-Row = form(
-    "Row", OfCase, n=int, job=str, title=Text, tags=list[str], trial=int, status=Status,
-    reason=str, turns=many(RowTurn), flaky=bool, score=Number, end=bool | None,
-    duration_ms=Number, cost_usd=Number, tokens=int | None, error_kind=Text, branch_of=Text,
-    simulator=RowSimulator | None,
-)  # fmt: skip
-Engine = form("Engine", profile=str, adapter=Text, model=Text, version=Text)
-RunHead = form(
-    "RunHead", OfRun, finished=bool, running=bool, stopped=Stop | None, path=str,
-    engines=many(Engine), suites=list[str], skills=list[str], skillup_version=Text,
-)  # fmt: skip
-RunMark = form("RunMark", OfRun, passed=int, judged=int, error=int, score=Number)
-FailingSince = form("FailingSince", OfRun, runs=int)
-CaseHistory = form("CaseHistory", OfCase, marks=many(RunMark), failing_since=FailingSince | None)
-Decided = form("Decided", OfCase, decision=Decision)
-Side = form("Side", status=Status, score=Number, passed=int, judged=int, reason=str, n=int | None)
-SideRow = form(
-    "SideRow", OfCase, a=Side | None, b=Side | None, change=CaseState, case_changed=bool,
-    how_sure=str,
-)  # fmt: skip
-SideRun = form("SideRun", OfRun, path=str)
-Sides = form(
-    "Sides", a=SideRun, b=SideRun, reference=str, changed=list[str], summary=list[str],
-    rows=many(SideRow),
-)  # fmt: skip
-Index = form(
-    "Index", schema=str, mode=Literal["report", "view"], run=RunHead, summary=Summary,
-    analysis=Analysis | None, deciding=list[str], decided=many(Decided), rows=many(Row),
-    not_run=list[str], not_needed=list[str], warnings=list[str],
-    history=many(CaseHistory) | None, sides=Sides | None, compared=list[str],
-    open=NotRequired[str],
-)  # fmt: skip
-"""A run: all but its conversations. `open`: of `skillup view`, the run to show first."""
-
-
-def check_index(data: Any) -> None:
-    """Raises ValidationError where the page's data is not of its form."""
-    TypeAdapter(Index).validate_python(data)
-
-
+TYPES = Path(page_data.__file__).parent / "viewer" / "dist" / "types.d.ts"
 _SIMPLE: dict[Any, str] = {
     str: "string", bool: "boolean", int: "number", float: "number", Any: "unknown",
     type(None): "null",
@@ -123,7 +58,7 @@ def typescript() -> str:
             return f"Record<string, {name(inside[1])}>"
         if kind in _SIMPLE:
             return _SIMPLE[kind]
-        named: str = kind.__name__
+        named: str = kind.__name__.removeprefix("Page")
         if named not in written:
             interface(named, kind)
         return named
@@ -140,7 +75,7 @@ def typescript() -> str:
             lines.append(f"  {field}{optional}: {kind_of};")
         written[named] = "\n".join([*lines, "}"])
 
-    interface("Index", Index)
+    interface("Index", PageIndex)
     for model in (SimulatedEnd, ToolResult, TurnError, WorkspaceChanges):
         name(model)
     for named, (kind, fields) in _COPIED.items():
