@@ -30,6 +30,7 @@ from skillup.process.tree import (
     TreeEnding,
     end_tree,
     new_marker,
+    now_as_started,
     owner_id,
     read_row,
     running_trees,
@@ -111,6 +112,7 @@ def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
         # Inherited from whoever started us; the kernel would throw exit statuses away.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
+    since = now_as_started()
     try:
         popen = subprocess.Popen(
             request.argv,
@@ -124,9 +126,8 @@ def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
         )
     except (OSError, ValueError) as error:
         return _why_not_started(error, request.argv[0], request.cwd)
-    pid = popen.pid
-    main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
-    tree = ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main, spared=request.spared)
+    about = f"{TRIAL_VARIABLE}={marker}"
+    tree = ProcessTree(about, main=popen.pid, started_after=since, spared=request.spared)
     return popen, tree
 
 
@@ -486,6 +487,6 @@ class _Supervision:
 
     async def _read_rest(self) -> None:
         """Through cancellation, too: the copies are complete."""
-        with anyio.CancelScope(shield=True):
-            while any(stream.is_read for stream in self._streams):
+        while any(stream.is_read for stream in self._streams):
+            with anyio.CancelScope(shield=True):
                 await self._next_change()

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +110,9 @@ def own_children(pid: int | None = None) -> set[int] | None:
         for task in [own] if pid is None else os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
             file = os.open(f"/proc/{pid or own}/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                text = b"".join(iter(partial(os.read, file, 1 << 16), b""))
+                text = part = os.read(file, 1 << 16)
+                while len(part) > 1 << 10:  # Less is the end: the kernel gives a page at a time
+                    text += (part := os.read(file, 1 << 16))
                 found.update(map(int, text.split()))
             finally:
                 os.close(file)
@@ -125,7 +127,7 @@ def nothing_escaped() -> bool:
     Orphans come to us, so it would be one of our children.
     """
     children = own_children() if _adopting == os.getpid() else None
-    return children is not None and children <= {t.main.pid for t in running_trees if t.main}
+    return children is not None and children <= {tree.main for tree in running_trees}
 
 
 def now_as_started() -> float:
@@ -195,9 +197,10 @@ running_trees: set[ProcessTree] = set()  # Of all turns that are running in this
 
 
 class ProcessTree:
-    """The processes of one turn, or with ``main`` None all that inherited ``NAME=value``.
+    """The processes of one turn, or without ``main`` all that inherited ``NAME=value``.
 
-    Those older than ``started_after`` are ignored. Of the names ``spared`` only SIGKILL is sent to:
+    ``main`` is the pid of the turn's own, a leader of its session and a child of ours. Those older
+    than ``started_after`` are ignored. Of the names ``spared`` only SIGKILL is sent to:
     what they stand around is to end by itself, and they with it. ``takes_orphans`` claims those
     that came to us and that no turn could claim because several were running.
     """
@@ -206,7 +209,7 @@ class ProcessTree:
         self,
         assignment: str,
         *,
-        main: ProcessRow | None = None,
+        main: int | None = None,
         started_after: float = 0.0,
         takes_orphans: bool = False,
         spared: frozenset[str] = frozenset(),
@@ -214,8 +217,8 @@ class ProcessTree:
         self.main = main
         self.assignment = assignment
         self.spared = spared
-        self.started_after = main.started if main else started_after
-        self.known: set[tuple[int, float]] = {main.key} if main else set()
+        self.started_after = started_after
+        self.known: set[tuple[int, float]] = set()
         self._takes_orphans = takes_orphans or main is not None
         self._quiet = False
         if main is not None:
@@ -226,9 +229,10 @@ class ProcessTree:
 
         A look takes a moment in which a member can fork and die, and both be missed. So the tree
         counts as gone only after two looks in a row that found neither a living member nor a new
-        dead one. Where all orphans come to us, a look at our own children does.
+        dead one. Where all orphans come to us, one look at our own children does: they stay there,
+        dead ones, too, until we clear them away.
         """
-        if self._is_of([]) and self._is_of([]):
+        if self._is_of([]):
             return []
         while True:
             members = self._members(read_table())
@@ -243,7 +247,7 @@ class ProcessTree:
 
         Looked for twice, too.
         """
-        return self.main is not None and all(self._is_of([self.main.pid]) for _ in range(2))
+        return self.main is not None and all(self._is_of([self.main]) for _ in range(2))
 
     def _is_of(self, waiting: list[int]) -> bool:
         """Whether the only children that we have are the main processes of other turns, and
@@ -252,13 +256,13 @@ class ProcessTree:
         if self.main is None or _adopting != os.getpid():
             return False
         children = own_children()
-        others = {tree.main.pid for tree in running_trees if tree is not self and tree.main}
+        others = {tree.main for tree in running_trees if tree is not self}
         if children is None or not children <= others.union(waiting):
             return False
         while waiting:
             below = own_children(waiting.pop())
             rows = [read_row(pid) for pid in below or ()]
-            if below is None or any(row and row.session != self.main.pid for row in rows):
+            if below is None or any(row and row.session != self.main for row in rows):
                 return False
             waiting += below
         return True
@@ -266,7 +270,7 @@ class ProcessTree:
     def _members(self, table: dict[int, ProcessRow]) -> list[ProcessRow]:
         own = table.get(os.getpid())
         others = [tree for tree in list(running_trees) if tree is not self]
-        not_ours = {0, 1, os.getpid()} | {tree.main.pid for tree in others if tree.main}
+        not_ours = {0, 1, os.getpid(), *(tree.main for tree in others)}
         above = own
         while above is not None and above.parent not in not_ours:
             not_ours.add(above.parent)
@@ -294,8 +298,7 @@ class ProcessTree:
             return True
         if row.started < self.started_after:
             return False
-        in_session = self.main is not None and row.session == self.main.pid
-        if in_session or has_assignment(row.pid, self.assignment):
+        if row.session == self.main or has_assignment(row.pid, self.assignment):
             return True
         # We start every process in a session of its own; a child of ours in another session that
         # we did not start is an orphan. While an older turn still runs, it might be that one's.
@@ -313,7 +316,7 @@ class ProcessTree:
 
     def _reap(self, row: ProcessRow) -> bool:
         """Whether a dead member was an orphan of ours and is now cleared away."""
-        if row.parent != os.getpid() or (self.main is not None and row.key == self.main.key):
+        if row.parent != os.getpid() or row.pid == self.main:
             return False
         with suppress(ChildProcessError):
             return os.waitpid(row.pid, os.WNOHANG)[0] == row.pid
@@ -358,7 +361,7 @@ class TreeEnding:
                 for row in alive:
                     if row.name not in spared:
                         send_signal(row, number)
-                if tree.main is None or all(row.key != tree.main.key for row in alive):
+                if all(row.pid != tree.main for row in alive):
                     outlived |= {row.key: row for row in alive}
                     self.leftover = tuple(outlived.values())
             deadline = time.monotonic() + patience
