@@ -60,7 +60,10 @@ class Missing:
         try:
             for piece in self.pieces[:_MOST_PIECES]:
                 would = self._would_match(piece)
-                place = self._of_pattern(piece, would) if self.is_pattern else self._of_text(piece)
+                by_pattern = self.is_pattern
+                place = (
+                    self._of_pattern(piece, would) if by_pattern else self._of_text(piece, would)
+                )
                 if place is not None:
                     part = place[0] / max(1, len(piece))
                     found.append((bool(would), part, place[1], place[0], piece, would))
@@ -140,7 +143,7 @@ class Missing:
         near = self._of_text(max(words, key=len)) if words else None
         return None if near is None else (0, (near[1][0], near[1][0]))
 
-    def _of_text(self, piece: str) -> tuple[int, Span] | None:
+    def _of_text(self, piece: str, would: Sequence[Relaxation] = ()) -> tuple[int, Span] | None:
         """By difflib, in the few pieces of the text that share most with `piece`."""
         text, piece = self.text, piece[:_LONGEST]
         if not self.case_sensitive and len(text.casefold()) == len(text):
@@ -148,9 +151,12 @@ class Missing:
         size = max(2 * len(piece), 80)
         windows = [(n, text[n : n + size]) for n in range(0, len(text), size // 2)]
         grams = {piece[n : n + 3] for n in range(max(1, len(piece) - 2))}
-        best = nlargest(4, windows, key=lambda one: sum(gram in one[1] for gram in grams))
+        shared = [(sum([gram in window for gram in grams]), at) for at, window in windows]
         found = []
-        for offset, window in best:
+        for count, offset in nlargest(4, shared, key=lambda one: one[0]):
+            if not (count or would):  # no three characters in a row are the same
+                break
+            window = text[offset : offset + size]
             blocks = SequenceMatcher(None, window, piece, False).get_matching_blocks()
             for block in nlargest(5, blocks, key=lambda one: one.size):
                 start = max(0, offset + block.a - block.b)

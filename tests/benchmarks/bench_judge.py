@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_judge [TRIALS]
 
-Trials of three turns, as the store writes them. Times differ from machine to machine,
-ratios much less; memory is the peak of the whole process while it judges, and what it was before.
+Trials of one turn with one check, then of three with three each, as the store writes them. Times
+differ from machine to machine, ratios less; memory is the peak of the whole process while it judges, and what it was before.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def peak_megabytes() -> float:
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def main(trials: int) -> None:
+def measure(trials: int, turns: int, tools: int, checks: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         small, large = Path(folder, "small"), Path(folder, "large")
-        write_large_run(small, 100, turns=3, tools=1, output=40)
-        write_large_run(large, trials, turns=3, tools=1, output=40)
+        for place, number in ((small, 100), (large, trials)):
+            write_large_run(place, number, turns=turns, tools=tools, output=40, checks=checks)
         judge_again(small)
         before = peak_megabytes()
         judge_again(large)
@@ -86,7 +86,7 @@ def main(trials: int) -> None:
         works: dict[str, Callable[[], object]] = {base: lambda: read_and_parse(large)}
         works["judged"] = lambda: judge_again(large)
         took = medians(works)
-    print(f"{trials} trials of 3 turns; medians of {ROUNDS} rounds")
+    print(f"{trials} trials of {turns} x {checks} checks; medians of {ROUNDS} rounds")
     for name, (wall, used) in took.items():
         ratios = f"{wall / took[base][0]:.2f} x, of the processor {used / took[base][1]:.2f} x"
         print(f"{name:<22}{wall:6.2f} s {trials / wall:6.0f} trials/s   {ratios}")
@@ -94,4 +94,5 @@ def main(trials: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    for turns, tools, checks in ((1, 0, 1), (3, 1, 3)):
+        measure(int(sys.argv[1]) if len(sys.argv) > 1 else 2000, turns, tools, checks)

@@ -168,7 +168,7 @@ def test_a_question_in_the_middle_of_a_turn_is_answered_by_the_case(
 def _pid() -> int:
     [tree] = running_trees
     assert tree.main is not None
-    return tree.main.pid
+    return tree.main
 
 
 def test_one_process_holds_the_turns_and_where_it_died_the_session_is_resumed(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +90,7 @@ class Rejudging:
         self._by_id: dict[str, list[Edited]] = defaultdict(list)
         for suite, one in edited or ():
             self._by_id[one.id].append((suite, one))
-        self._recorded_case: tuple[str, Case] | None = None
+        self._recorded_case: tuple[Mapping[str, Any], Case] | None = None
         self._readers = readers_for(request, self.secrets, compared=compared)
         self.counts = RejudgeCounts()
 
@@ -234,10 +233,10 @@ class Rejudging:
 
     def _case_in(self, subject: RecordSubject) -> Case | None:
         """The case in the record; None if that is none, which is one damaged record of many."""
-        text, last = json.dumps(subject.record.case), self._recorded_case
-        if last is None or last[0] != text:  # the trials of a case come one after the other
+        case, last = subject.record.case, self._recorded_case
+        if last is None or last[0] != case:  # the trials of a case come one after the other
             try:
-                last = self._recorded_case = text, Case.model_validate(subject.record.case)
+                last = self._recorded_case = case, Case.model_validate(case)
             except ValueError:
                 what, hint = "the case in its record", "give the case as it is now with --cases"
                 if self.source.kind != "run":
