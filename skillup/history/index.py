@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,7 +221,10 @@ def all_runs(
 
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
-    about, data = run.about, json.dumps(run, ensure_ascii=False, default=_fields_of)
+    about, write = run.about, partial(json.dumps, ensure_ascii=False, default=_fields_of)
+    # Of many trials: while all of one value is written, it is several times as large.
+    data = write(replace(run, trials=()))
+    data = data.replace('"trials": []', f'"trials": [{",".join(map(write, run.trials))}]', 1)
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
     texts = [t if t.isascii() else t.encode("utf-8", "replace").decode() for t in row]
