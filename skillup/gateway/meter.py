@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +19,7 @@ from skillup.schema.record import Refusal, Traffic, Usage, total_cost, total_usa
 _METERED = re.compile(
     r"/(?:messages|responses|chat/completions)$|:(?:generateContent|streamGenerateContent)$"
 )
+_TELLING = re.compile(rb'\ndata:([^\n]*"usage[^\n]*)')  # usage, usageMetadata
 _REFUSED = frozenset({429, 503, 529})  # Statuses that ask to come again later
 _LONGEST = 4 << 20  # Bytes of a request, or of an answer, that are looked at
 _MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
@@ -40,6 +42,8 @@ class ModelExchange:
         self.broken = False  # By the provider
         self.sha256 = hashlib.sha256()
         self.request, self.answer = bytearray(), bytearray()
+        self._last: deque[bytes] = deque()  # Of a long answer, and how many bytes they are
+        self._size = 0
         self._counts: dict[str, int] = {}
 
     def asked(self, part: bytes) -> None:
@@ -72,16 +76,21 @@ class ModelExchange:
 
     def answered(self, part: bytes) -> None:
         """A part of the answer."""
-        self.answer += part
-        if len(self.answer) > _LONGEST and not self._keeps:  # Counts are first and last
-            del self.answer[_LONGEST // 4 : -_LONGEST // 4]
+        if self._keeps or len(self.answer) < _LONGEST // 2:
+            self.answer += part
+        else:  # Counts are first and last
+            self._last.append(part)
+            self._size += len(part)
+            while self._size - len(self._last[0]) >= _LONGEST // 2:
+                self._size -= len(self._last.popleft())
 
     def answered_all(self) -> None:
         """The answer has ended; it is JSON, or events."""
         self.ended = True
-        lines = self.answer.split(b"\n") if b"sage" in self.answer else ()  # usage, usageMetadata
-        events = [line[5:] for line in lines if line.startswith(b"data:") and b"sage" in line]
-        for data in events or [self.answer]:
+        self.answer += b"".join(self._last)
+        self._last.clear()
+        tells = b'"usage' in self.answer
+        for data in (tells and _TELLING.findall(b"\n" + self.answer)) or [self.answer]:
             with suppress(*_MALFORMED):
                 json.loads(data, object_hook=self._take)
         if not self._keeps:
@@ -187,6 +196,19 @@ class Route:
         for key in self._keys:
             part = part.replace(key.encode(), b"*" * len(key.encode()))
         return part
+
+    async def hidden(
+        self, parts: AsyncIterable[bytes], seen: Callable[[bytes], None]
+    ) -> AsyncIterator[bytes]:
+        """The parts of an answer without keys, those that are in two parts, too; `seen` is told."""
+        keys, begun = [key.encode() for key in self._keys], b""
+        starts = [key[:n] for key in keys for n in range(len(key) - 1, 0, -1)]
+        async for part in parts:
+            seen(part)
+            whole = self.without_keys(begun + part)
+            begun = max(filter(whole.endswith, starts), key=len, default=b"")
+            yield whole.removesuffix(begun)
+        yield begun
 
     def begin(self, stem: str, prompts: Sequence[str]) -> None:
         """A turn begins; `prompts`: all messages of the conversation, its own last."""

@@ -7,10 +7,13 @@ trial's own, and what it has for a key is worth nothing elsewhere: the real one 
 from __future__ import annotations
 
 import asyncio
+import logging
+import socket
+import ssl
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +22,12 @@ from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteStream, SocketAttribute
 
 from skillup.gateway.meter import Mask, Route
 
 if TYPE_CHECKING:
-    import h11
-    import httpcore2
+    import aiohttp
+    from aiohttp import web
 
 # Of one connection and not of the message; what is packed could not be metered.
 _HOP_BY_HOP = frozenset(
@@ -34,9 +36,11 @@ _HOP_BY_HOP = frozenset(
     transfer-encoding upgrade host accept-encoding expect
     """.split()
 )
-_CONNECT_SECONDS = 30.0
 _OWN_NAMES = ("localhost", "127.0.0.1")  # Else a name may lead to what is not meant
 _IDLE_SECONDS = 4.0  # Servers close connections that they have not used for longer
+# Of both sides, in bytes: how much is read before it is passed on, and how long headers may be.
+_LIMITS: dict[str, Any] = {"read_bufsize": 1 << 17, "max_line_size": 65_536}
+_LIMITS |= {"max_field_size": 65_536, "auto_decompress": False}
 
 
 class Gateway:
@@ -46,7 +50,7 @@ class Gateway:
         self.port, self.socket = port, socket
         self._environment, self._keeps = env, keep
         self._routes: WeakValueDictionary[str, Route] = WeakValueDictionary()
-        self.pools: dict[str, httpcore2.AsyncConnectionPool] = {}  # By proxy
+        self.client: aiohttp.ClientSession | None = None
 
     def route(
         self, upstream: str, streams: Any = None, mask: Mask = bytes, hosts: Sequence[str] = ()
@@ -60,217 +64,192 @@ class Gateway:
         self._routes[made.token] = made
         return made
 
-    async def serve(self, stream: ByteStream) -> None:
-        """One connection of an agent's."""
-        async with stream:
-            if "httpcore2" not in sys.modules:  # It takes long, while an agent is waited for
-                await anyio.to_thread.run_sync(import_module, "httpcore2")
-            connection = _Connection(stream)
-            with suppress(Exception):  # It ends as it would without us; no other is to know
-                while True:
-                    await self._answer(connection, await connection.event())
-                    connection.start_next()
+    async def serve(self, listener: socket.socket) -> None:
+        """All agents that come there, until this is cancelled."""
+        await anyio.wait_readable(listener)  # It takes long to import, while an agent starts
+        await anyio.to_thread.run_sync(import_module, "aiohttp.web")
+        from aiohttp import web
 
-    async def _answer(self, connection: _Connection, request: h11.Request) -> None:
+        silent: Any = {"access_log": None, "logger": logging.Logger("", logging.CRITICAL + 1)}
+        # Where an agent goes, its request is broken off: nobody wants the answer.
+        server = web.Server(self._answered, handler_cancellation=True, **_LIMITS, **silent)
+        opened = await asyncio.get_running_loop().create_server(server, sock=listener)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            opened.close()
+            with anyio.CancelScope(shield=True):
+                await server.shutdown(0.1)  # Agents have ended before
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         """Pass a request on to the model, and its answer to the agent."""
-        import h11
+        import aiohttp
+        from aiohttp import web
+        from yarl import URL
 
-        if request.method == b"CONNECT":
-            return await self._connect(connection, request)
-        token, _, path = request.target.decode("latin-1").lstrip("/").partition("/")
-        route, given = self._routes.get(token), dict(request.headers)
+        if request.method == "CONNECT":
+            return await self._connected(request)
+        token, _, path = request.raw_path.lstrip("/").partition("/")
+        route, has_body = self._routes.get(token), request.body_exists
         if route is None or not route.is_open or ".." in unquote(path):
-            return await connection.refuse(404, "skillup: no trial has this address")
-        if b"upgrade" in given:  # The CLI then asks by plain requests
-            return await connection.refuse(426, "skillup: no WebSockets here")
-        exchange = route.exchange(f"/{path}")
+            return web.Response(status=404, text="skillup: no trial has this address")
+        if "upgrade" in request.headers:  # The CLI then asks by plain requests
+            return web.Response(status=426, text="skillup: no WebSockets here")
+        exchange, answer = route.exchange(f"/{path}"), web.StreamResponse()
 
         async def body() -> AsyncIterator[bytes]:
-            while isinstance(event := await connection.event(), h11.Data):
-                exchange.asked(event.data)
-                yield bytes(event.data)
+            async for part in request.content.iter_any():
+                exchange.asked(part)
+                yield part
             exchange.asked_all()  # The model has all of it by now, and thinks
-            group.start_soon(connection.watch, group.cancel_scope)
 
-        has_body = b"content-length" in given or b"transfer-encoding" in given
+        if not has_body:
+            exchange.asked_all()
+        self.client = self.client or open_client(self._environment)
+        asked = route.with_keys(exchange.path.encode(errors="replace"), b"key=").decode()
         try:
-            async with anyio.create_task_group() as group:
-                if not has_body:
-                    await anext(body(), None)
-                asked = pool_to(route.upstream, self._environment, self.pools).stream(
-                    request.method,
-                    route.upstream.encode()
-                    + route.with_keys(exchange.path.encode("latin-1"), b"key="),
-                    headers=[
-                        (n, route.with_keys(v)) for n, v in request.headers if n not in _HOP_BY_HOP
-                    ],
-                    content=body() if has_body else None,
-                    extensions={"timeout": {"connect": _CONNECT_SECONDS}},
-                )
-                async with asked as answer:
-                    exchange.answers(answer.status, answer.headers)
-                    hides, own = route.without_keys, answer.headers
-                    left = [(n, hides(v)) for n, v in own if n.lower() not in _HOP_BY_HOP]
-                    await connection.send(h11.Response(status_code=answer.status, headers=left))
-                    async for part in answer.aiter_stream():
-                        exchange.answered(part)
-                        await connection.send(h11.Data(data=route.without_keys(part)))
-                    exchange.answered_all()  # Before the agent knows that it has ended
-                    await connection.send(h11.EndOfMessage())
-                group.cancel_scope.cancel()
-        except* Exception as broken:
-            gone = anyio.BrokenResourceError, anyio.ClosedResourceError  # The agent has
-            exchange.broken = not isinstance(broken.exceptions[0], gone)
-            route.trouble = f"{route.upstream}: {broken.exceptions[0]!r}"
-            raise
+            async with self.client.request(
+                request.method,
+                URL(route.upstream + asked, encoded=True),
+                headers=_passed_on(request.raw_headers, route.with_keys),
+                data=body() if has_body else None,
+                proxy=proxy_to(route.upstream, self._environment),
+                allow_redirects=False,
+            ) as told:
+                exchange.answers(told.status, told.raw_headers)
+                headers = _passed_on(told.raw_headers, route.without_keys)
+                answer = web.StreamResponse(status=told.status, headers=headers)
+                if writer := await answer.prepare(request):
+                    writer.send_headers()  # They do not wait for the first part
+                async for part in route.hidden(told.content.iter_any(), exchange.answered):
+                    await answer.write(part)
+                exchange.answered_all()  # Before the agent knows that it has ended
+                await answer.write_eof()
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as broken:
+            if request.transport is not None and not request.transport.is_closing():
+                exchange.broken = True
+                request.transport.close()  # As it would without us
+            why = getattr(broken, "message", broken)  # All of some names a proxy's password
+            told_as = f"{route.upstream}: {type(broken).__name__}: {why}".encode(errors="replace")
+            route.trouble = route.without_keys(told_as).decode()
         finally:
             exchange.answered_all()
+        return answer
 
-    async def _connect(self, connection: _Connection, request: h11.Request) -> None:
+    async def _connected(self, request: web.BaseRequest) -> web.StreamResponse:
         """To one of the hosts that the trial may reach; what passes is not looked at."""
         from base64 import b64decode
         from ipaddress import ip_address
 
-        import h11
+        from aiohttp import web
 
-        given = dict(request.headers).get(b"proxy-authorization", b"").rpartition(b" ")[2]
+        given = request.headers.get("proxy-authorization", "").rpartition(" ")[2]
         token = b64decode(given).decode(errors="replace").partition(":")[0]
-        route, target = self._routes.get(token), request.target.decode("latin-1")
+        route, target, near = self._routes.get(token), request.raw_path, request.transport
         host, _, port = target.rpartition(":")
-        if route is None or not route.is_open or not route.allows(target):
-            await connection.refuse(403, f"skillup: {target} is not in allowed_egress")
-            return
-        async with await anyio.connect_tcp(host, int(port)) as far:
-            ends = (SocketAttribute.local_address, SocketAttribute.remote_address)
-            own, there = (ip_address(far.extra(end)[0]) for end in ends)  # noqa: S610
+        if near is None or route is None or not route.is_open or not route.allows(target):
+            return web.Response(status=403, text=f"skillup: {target} is not in allowed_egress")
+        from_far, to_far = await asyncio.open_connection(host.strip("[]"), int(port))
+        try:
+            own, there = (
+                ip_address(to_far.get_extra_info(end)[0]) for end in ("sockname", "peername")
+            )
             there = getattr(there, "ipv4_mapped", None) or there
             is_here = own == there or there.is_loopback or there.is_link_local
             if is_here and host not in _OWN_NAMES:
-                await connection.refuse(403, f"skillup: {host} is an address of this machine")
-                return
-            await connection.send(h11.Response(status_code=200, headers=[]))
-            async with anyio.create_task_group() as group:
-                group.start_soon(_copy, connection.stream, far, group.cancel_scope)
-                await _copy(far, connection.stream, group.cancel_scope)
+                return web.Response(
+                    status=403, text=f"skillup: {host} is an address of this machine"
+                )
+            from_near = asyncio.StreamReader()
+            protocol = asyncio.StreamReaderProtocol(from_near)
+            near.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            near.set_protocol(protocol)  # From here on it is no HTTP
+            to_near = asyncio.StreamWriter(near, protocol, from_near, asyncio.get_running_loop())
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_copied(from_near, to_far))
+                group.create_task(_copied(from_far, to_near))
+        except* OSError:  # Where either breaks, both directions do
+            pass
+        finally:
+            to_far.close()
+        near.close()
+        request.protocol.connection_lost(None)  # It is not told any more
+        return web.Response()  # To nobody
 
 
-def pool_to(
-    upstream: str, env: Mapping[str, str], pools: dict[str, httpcore2.AsyncConnectionPool]
-) -> httpcore2.AsyncConnectionPool:
-    """Connections to there, by the proxy that the user's variables `env` name."""
+def open_client(env: Mapping[str, str]) -> aiohttp.ClientSession:
+    """Asks models; trusts what the system does and what `env`, the user's variables, names."""
+    import aiohttp
+
+    context = ssl.create_default_context()
+    if sys.platform == "darwin":  # OpenSSL does not find the system's there
+        import truststore
+
+        context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE"):  # of either CLI
+        if file := env.get(name):
+            context.load_verify_locations(file)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=_IDLE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),  # Trials share none
+        skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        timeout=aiohttp.ClientTimeout(sock_connect=30),
+        **_LIMITS,
+    )
+
+
+def proxy_to(upstream: str, env: Mapping[str, str]) -> str | None:
+    """The proxy that the user's variables `env` name for it. Raises ValueError."""
     from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
-
-    import httpcore2
 
     parts = urlsplit(upstream)
     names = (f"{parts.scheme}_proxy", "all_proxy")
     proxy = next(filter(None, (env.get(n) or env.get(n.upper()) for n in names)), "")
     spared = {"no": env.get("no_proxy") or env.get("NO_PROXY") or ""}
-    if proxy_bypass_environment(parts.hostname or "", spared):
-        proxy = ""
-    if proxy not in pools:
-        context = httpcore2.default_ssl_context()
-        for name in ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE"):  # of either CLI
-            if file := env.get(name):
-                context.load_verify_locations(file)
-        by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-        auth = (unquote(by.username), unquote(by.password or "")) if by.username else None
-        pools[proxy] = httpcore2.AsyncConnectionPool(
-            ssl_context=context,
-            proxy=httpcore2.Proxy(by.geturl(), auth) if proxy else None,
-            max_connections=None,
-            keepalive_expiry=_IDLE_SECONDS,
-        )
-    return pools[proxy]
+    if not proxy or proxy_bypass_environment(parts.hostname or "", spared):
+        return None
+    by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if by.scheme not in ("http", "https") or not by.hostname or by.port == 0:
+        raise ValueError(f"a proxy of {by.scheme}:// cannot be asked, only http://HOST:PORT")
+    return by.geturl()
 
 
-class _UnixStream(ByteStream):
-    """A connection to the Unix socket. anyio's own makes an error of a read that is broken off."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        if not (data := await self._reader.read(max_bytes)):
-            raise anyio.EndOfStream
-        return data
-
-    async def send(self, item: bytes) -> None:
-        self._writer.write(item)
-        await self._writer.drain()
-
-    async def send_eof(self) -> None:
-        self._writer.write_eof()
-
-    async def aclose(self) -> None:
-        self._writer.close()
+def _passed_on(
+    headers: Iterable[tuple[bytes, bytes]], change: Callable[[bytes], bytes]
+) -> list[tuple[str, str]]:
+    left = ((n, change(v)) for n, v in headers if n.lower() not in _HOP_BY_HOP)
+    return [(name.decode(), value.decode(errors="replace")) for name, value in left]
 
 
-class _Connection:
-    """What h11 knows of a connection of an agent's."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        import h11
-
-        self.stream, self._state = stream, h11.Connection(h11.SERVER)
-        self._more: object = h11.NEED_DATA
-        self.start_next = self._state.start_next_cycle  # Raises if one side has not ended, or left
-
-    async def event(self) -> Any:
-        """The next one. Raises what h11 and the stream do."""
-        while (event := self._state.next_event()) is self._more:
-            self._state.receive_data(await self.stream.receive())
-        return event
-
-    async def watch(self, scope: anyio.CancelScope) -> None:
-        """Breaks the request off when the agent has gone: nobody wants its answer."""
-        try:
-            self._state.receive_data(await self.stream.receive())
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
-            scope.cancel()
-
-    async def send(self, event: h11.Event) -> None:
-        if data := self._state.send(event):
-            await self.stream.send(data)
-
-    async def refuse(self, status: int, why: str) -> None:
-        import h11
-
-        headers = [("content-length", str(len(why))), ("connection", "close")]
-        await self.send(h11.Response(status_code=status, headers=headers))
-        await self.send(h11.Data(data=why.encode()))
-
-
-async def _copy(source: ByteStream, target: ByteStream, scope: anyio.CancelScope) -> None:
-    """Until `source` ends; where either breaks, both directions do."""
-    try:
-        while True:
-            await target.send(await source.receive())
-    except anyio.EndOfStream:
-        await target.send_eof()
-    except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        scope.cancel()
+async def _copied(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Until `source` ends."""
+    while part := await source.read(65_536):
+        target.write(part)
+        await target.drain()
+    target.write_eof()
 
 
 @asynccontextmanager
 async def open_gateway(env: Mapping[str, str], keep: bool = False) -> AsyncIterator[Gateway]:
     """A gateway that serves while this lasts; `env` is the user's own, `keep`: bodies, too."""
     short = None if len(tempfile.gettempdir()) < 60 else "/tmp"  # noqa: S108 - a socket's path is
-    with tempfile.TemporaryDirectory("-skillup", dir=short, ignore_cleanup_errors=True) as folder:
-        socket = Path(folder, "model.sock")
-        loopback = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = loopback.extra(SocketAttribute.local_port)  # noqa: S610
-        gateway = Gateway(env, port, socket, keep)
-        async with loopback, anyio.create_task_group() as group:
-            group.start_soon(loopback.serve, gateway.serve)
-            local = await asyncio.start_unix_server(
-                lambda *ends: group.start_soon(gateway.serve, _UnixStream(*ends)), socket
-            )
-            socket.chmod(0o600)
+    with (
+        tempfile.TemporaryDirectory("-skillup", dir=short, ignore_cleanup_errors=True) as folder,
+        socket.create_server(("127.0.0.1", 0)) as loopback,
+        socket.socket(socket.AF_UNIX) as local,
+    ):
+        path = Path(folder, "model.sock")
+        local.bind(str(path))
+        path.chmod(0o600)
+        local.listen()
+        gateway = Gateway(env, loopback.getsockname()[1], path, keep)
+        async with anyio.create_task_group() as group:
+            group.start_soon(gateway.serve, loopback)
+            group.start_soon(gateway.serve, local)
             try:
                 yield gateway
             finally:
-                local.close()
                 group.cancel_scope.cancel()
-                for pool in gateway.pools.values():
-                    await pool.aclose()
+                if gateway.client is not None:
+                    with anyio.CancelScope(shield=True):
+                        await gateway.client.close()

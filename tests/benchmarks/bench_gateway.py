@@ -4,7 +4,8 @@ Run as `python -m tests.benchmarks.bench_gateway [REQUESTS]`. Provider, gateway 
 processes of their own. It prints for direct requests and for those through the gateway the median
 time to the first byte in ms; and the time of 32 answers at once, of 50 events a second each, of
 one with 1,000 events a second, then of one of 64 MB, as fast as the processor can, with their
-ratios. Models write up to about 100 events a second.
+ratios; and the processor time of provider, gateway and agent for 64 MB, with the gateway between.
+Models write up to about 100 events a second.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from statistics import median
 
 import anyio
 import httpcore2
+import psutil
 from anyio.abc import ByteStream, SocketAttribute
 
 from skillup.gateway.server import open_gateway
@@ -110,13 +112,19 @@ def main(requests: int) -> None:
         direct = provider.stdout.readline().strip() if provider.stdout else ""
         with start("gateway", direct) as gateway:
             through = gateway.stdout.readline().strip() if gateway.stdout else ""
-            before, behind = anyio.run(first_bytes, (direct, through), requests)
-            print(f"first byte: {before:.2f} ms, {behind:.2f} ms: {behind - before:.2f} ms behind")
+            ahead, behind = anyio.run(first_bytes, (direct, through), requests)
+            print(f"first byte: {ahead:.2f} ms, {behind:.2f} ms: {behind - ahead:.2f} ms behind")
             for path, at_once in (("paced", 32), ("fast", 1), ("large", 1)):
                 urls = f"{direct}/{path}", f"{through}/{path}"
                 rounds = [[anyio.run(seconds, url, at_once) for url in urls] for _ in range(5)]
                 one, other = (median(times) for times in zip(*rounds, strict=True))
                 print(f"{at_once} {path}: {one:.2f} s, {other:.2f} s: {one / other:.2f} as fast")
+            taking = [psutil.Process(pid) for pid in (provider.pid, gateway.pid, None)]
+            before = [sum(process.cpu_times()[:2]) for process in taking]
+            for _ in range(10):
+                anyio.run(seconds, f"{through}/large", 1)
+            taken = [sum(p.cpu_times()[:2]) - b for p, b in zip(taking, before, strict=True)]
+            print("processor time, ms:", ", ".join(f"{one * 100:.0f}" for one in taken))
             gateway.kill()
         provider.kill()
 

@@ -124,7 +124,7 @@ def test_a_failure_of_the_model_stays_what_it_is_and_waits_are_read_from_headers
         {(reply.status, wait)} if wait and isinstance(reply, HttpError) else set()
     )
     if isinstance(reply, Drop):
-        assert "disconnected without sending a response" in turn["error"]["evidence"]
+        assert "Server disconnected" in turn["error"]["evidence"]
 
 
 @pytest.mark.parametrize("engine", ["codex"])

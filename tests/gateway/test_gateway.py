@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpcore2
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
+from anyio.streams.tls import TLSListener
 
 from skillup.engines.base import EngineTurn
 from skillup.gateway.meter import Route
@@ -37,7 +40,7 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def upstream(handler: Handler) -> AsyncIterator[str]:
+async def upstream(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """A provider that answers with raw bytes."""
 
     async def serve(stream: ByteStream) -> None:
@@ -46,7 +49,7 @@ async def upstream(handler: Handler) -> AsyncIterator[str]:
 
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     async with listener, anyio.create_task_group() as group:
-        group.start_soon(listener.serve, serve)
+        group.start_soon((TLSListener(listener, tls) if tls else listener).serve, serve)
         yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
         group.cancel_scope.cancel()
 
@@ -68,21 +71,14 @@ def said(*texts: str, tools: bool = True, **more: Any) -> dict[str, Any]:
     return {"model": "m", "messages": messages[:-1], "tools": [TOOL] if tools else [], **more}
 
 
-SEEN = Usage(
-    input_tokens=90, cached_input_tokens=40, output_tokens=12, requests=1, reasoning_tokens=5
-)
+BOTH = {"cached_input_tokens": 40, "output_tokens": 12, "requests": 1}
+SEEN = Usage(input_tokens=90, reasoning_tokens=5, **BOTH)
 DIALECTS = {
     "anthropic": (
         "/v1/messages?beta=true",
         said("one", "two"),
         # Anthropic counts what is cached apart.
-        Usage(
-            input_tokens=133,
-            cached_input_tokens=40,
-            cache_write_tokens=3,
-            output_tokens=12,
-            requests=1,
-        ),
+        Usage(input_tokens=133, cache_write_tokens=3, **BOTH),
     ),
     "responses": (
         "/v1/responses",
@@ -172,7 +168,10 @@ async def test_a_server_that_repeats_what_it_was_asked_gives_no_key_away() -> No
     async def repeat(stream: ByteStream, first: bytes) -> None:
         path, query = first.split(b"\r\n")[0].split(b"?")
         head = b"HTTP/1.1 404 no\r\nx: %s\r\ny: %s\r\ncontent-length: %d\r\n\r\n"
-        await stream.send(head % (path, query, len(first)) + first)
+        cut = first.find(b"real-key") + 4  # Of those that read on, nobody gets it in two parts
+        await stream.send(head % (path, query, len(first)) + first[:cut])
+        await anyio.sleep(0.05)
+        await stream.send(first[cut:])
 
     async with upstream(repeat) as url, open_gateway({}) as gateway:
         route = gateway.route(f"{url}/team/v1")
@@ -185,7 +184,7 @@ async def test_a_server_that_repeats_what_it_was_asked_gives_no_key_away() -> No
     assert b"no trial has this address" in up.content
 
 
-@pytest.mark.parametrize("host", ["localhost", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize("host", ["localhost", "[::ffff:127.0.0.1]"])
 async def test_no_name_but_its_own_leads_to_this_machine(host: str) -> None:
     """Wherever it is resolved to: in `*.example.com` is what its owner says."""
     with ModelServer() as server:
@@ -379,12 +378,31 @@ async def test_32_trials_at_once_do_not_mix() -> None:
     assert len(found) == 32
 
 
+async def hi(stream: ByteStream, _: bytes) -> None:
+    await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+
+
+async def test_a_certificate_is_trusted_that_the_user_names(tmp_path: Path) -> None:
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert -subj /CN=localhost"
+    await anyio.run_process(f"{made} -addext subjectAltName=DNS:localhost", cwd=tmp_path)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    async with upstream(hi, own) as url:
+        secure = url.replace("http://127.0.0.1", "https://localhost")
+        async with open_gateway({"NODE_EXTRA_CA_CERTS": f"{tmp_path}/cert"}) as gateway:
+            assert (await post(gateway.route(secure), "/v1", b"")).content == b"hi"
+        async with open_gateway({}) as gateway:
+            with pytest.raises(httpcore2.RemoteProtocolError):
+                await post(route := gateway.route(secure), "/v1", b"")
+    assert "CERTIFICATE_VERIFY_FAILED" in route.trouble
+
+
 async def test_the_users_proxy_is_asked_but_for_what_it_spares() -> None:
     asked: list[bytes] = []
 
     async def proxy(stream: ByteStream, first: bytes) -> None:
         asked.append(first)
-        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+        await hi(stream, first)
 
     async with upstream(proxy) as url:
         mine = {"http_proxy": url.replace("://", "://me:secret@"), "NO_PROXY": "localhost"}

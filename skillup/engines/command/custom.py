@@ -41,7 +41,6 @@ from skillup.schema.record import ProcessInfo, SessionFingerprint, TurnError
 
 _PLACEHOLDER = re.compile(r"\$\{([\w.-]+)\}")
 _MOST_BYTES = 16 << 20  # Of a result
-_CONNECT_SECONDS = 30.0
 _UNPROVEN = "nothing shows that the agent still had its earlier turns, whose `session_id` it got"
 
 
@@ -229,9 +228,9 @@ class CustomTurn(CliTurn):
 
     async def _post(self) -> EngineTurn:
         """The turn as a request."""
-        import httpcore2
+        import aiohttp
 
-        from skillup.gateway.server import pool_to
+        from skillup.gateway.server import open_client, proxy_to
 
         assert self.custom.http is not None
         http, trial, turn, engine = self.custom.http, self.trial, self.turn, self.engine
@@ -247,38 +246,31 @@ class CustomTurn(CliTurn):
         try:
             with anyio.fail_after(turn.timeout_seconds):
                 async with (
-                    pool_to(url, trial.environment, {}) as pool,
-                    pool.stream(
-                        "POST",
+                    open_client(trial.environment) as client,
+                    client.post(
                         url,
-                        headers=[*headers.items()],
-                        content=_json(_filled(body, values)).encode("utf-8", "replace"),
-                        extensions={"timeout": {"connect": _CONNECT_SECONDS}},
+                        headers=headers,
+                        data=_json(_filled(body, values)).encode("utf-8", "replace"),
+                        proxy=proxy_to(url, trial.environment),
+                        allow_redirects=False,
                     ) as answer,
                 ):
-                    async for part in answer.aiter_stream():
+                    async for part in answer.content.iter_any():
                         raw += part
                         if len(raw) > _MOST_BYTES:
                             failure = Failure("output_limit", "its answer is too long")
                             break
                     if failure is None and not 200 <= answer.status < 300:
-                        wait = dict(answer.headers).get(b"Retry-After", b"").decode("latin-1")
+                        wait = answer.headers.get("retry-after", "")
                         what = f"status {answer.status}" + f", retry-after: {wait}" * bool(wait)
                         what += f": {raw.decode(errors='replace')}"
                         failure = Failure(kind_of_status(answer.status), what)
-        except TimeoutError:
-            limit = turn.limit or f"{turn.timeout_seconds:g} s"
-            failure = Failure("timeout", f"no answer within {limit}")
-        except (
-            httpcore2.NetworkError,
-            httpcore2.ProtocolError,
-            httpcore2.TimeoutException,
-            httpcore2.UnsupportedProtocol,
-            httpcore2.ProxyError,
-            OSError,
-            ValueError,
-        ) as trouble:
-            failure = Failure("network", f"{url}: {type(trouble).__name__} {trouble}")
+        except (aiohttp.ClientError, OSError, ValueError) as trouble:
+            why = getattr(trouble, "message", trouble)  # All of some names a proxy's password
+            failure = Failure("network", f"{url}: {type(trouble).__name__} {why}")
+            if type(trouble) is TimeoutError:  # And not one of the connection's
+                limit = turn.limit or f"{turn.timeout_seconds:g} s"
+                failure = Failure("timeout", f"no answer within {limit}")
         mask, stem = trial.secrets.mask, turn.stem or f"turn-{turn.number:02d}"
         with closing(trial.streams.open(f"{stem}.stdout.jsonl")) as stream:
             stream.write(trial.secrets.mask_bytes(raw))
