@@ -8,7 +8,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from skillup.engines.environment import (
     Login,
     clean_variables,
     find_login,
+    login_problem,
     login_secrets,
     renewed_once,
     trial_environment,
@@ -128,7 +129,9 @@ class CliEngine(ABC):
 
     def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
         """Why no turn of the trial can be run."""
-        return self.error("auth", login.missing) if login.missing else None
+        by_file = login.variable is None and self.uses_login_file(trial.profile)
+        problem = login.missing or (by_file and login_problem(trial, self.spec.home))
+        return self.error("auth", problem) if problem else None
 
     def uses_login_file(self, profile: Profile) -> bool:
         """Whether the user's login file serves where there is no key."""
@@ -219,9 +222,9 @@ class CliEngine(ABC):
     def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
         """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
         path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
-        if path is not None and os.path.exists(path):  # noqa: PTH110 - done for every turn
-            return None
-        return self.error("engine_not_found", f"there is no program `{program}`")
+        is_there = path is not None and os.path.exists(path)  # noqa: PTH110 - done for every turn
+        what = f"there is no program `{program}`"
+        return None if is_there else self.error("engine_not_found", what)
 
     def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
         what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"
@@ -258,7 +261,6 @@ class CliTurn:
             return EngineTurn(error=engine.error("unsupported", what))
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial, env)
-        # Long sessions take long to read.
         if self.live is not None and self.live.parser is not None:
             in_it = self.live.parser.session_id
             self.ended_between = not (self.live.is_ready and in_it == self.resumed)
@@ -270,8 +272,8 @@ class CliTurn:
         if not self.resumed and not engine.spec.takes_ids:
             known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
-        shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds)
-        async with shared if by_file else nullcontext(lambda _: None) as renewed:
+        home = engine.spec.home if by_file else None
+        async with renewed_once(trial, home, env, turn.timeout_seconds) as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             self.parser = engine.parser(turn, trial, self.resumed)
@@ -307,8 +309,7 @@ class CliTurn:
         engine, session_id, previous = self.engine, self.resumed or "", self.turn.previous
         if previous is None:
             return None
-        loss = loss_of(file, previous)
-        if loss is not None:
+        if (loss := loss_of(file, previous)) is not None:
             return engine.lost(session_id, loss)
         before = previous.prefix_bytes
         added = file.stat().st_size - before if file is not None else 0
@@ -491,10 +492,9 @@ class CliTurn:
                 return Failure(kind, line.strip())
         if kind := self.engine.spec.exit_codes.get(code or 0):
             return Failure(kind, last_line or f"exit code {code}")
+        what = f"it ended with exit code {code}" + " after its answer" * parser.finished
         if code == 0:
-            what = "it ended with exit code 0 but without the event that ends a turn"
-            return Failure("protocol", what)
+            return Failure("protocol", f"{what} but without the event that ends a turn")
         if code in (126, 127) and not parser.items:
             return Failure("engine_not_usable", f"it did not start: {last_line}")
-        what = f"it ended with exit code {code}" + " after its answer" * parser.finished
         return Failure("crash", f"{what}: {last_line}" if last_line else what)

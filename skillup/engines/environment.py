@@ -5,10 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,13 @@ class EngineHome:
         path = f"{self.of(environment)}/{self.login_file or ''}"
         return Path(path) if os.path.isfile(path) else None  # noqa: PTH113 - for every turn
 
+    def due(self, login: bytes) -> float | None:
+        """When the CLI will renew a login file of this content."""
+        try:
+            return self.expiry(as_dict(json.loads(login)))
+        except (ValueError, RecursionError):
+            return None
+
     def login_in(self, trial_home: Path) -> Path | None:
         """Where a trial's own copy of the login is, or would be."""
         directory = trial_home / "home" / self.directory
@@ -72,7 +80,8 @@ def trial_environment(
     """The whole environment of the agent's process; makes the trial's homes if they are missing.
 
     Under ``clean`` without `credentials`, variables that log the CLI in, the user's login file is
-    copied into the trial's home, once: the CLI may renew its own copy.
+    copied into the trial's home, once: the CLI may renew its own copy. A sandbox gets it without
+    what renews it, which serves once: a login that comes from there may be somebody else's.
     """
     # The system's holds other programs' files, and sandboxes let tools write into it.
     temporary = trial.temporary
@@ -89,11 +98,13 @@ def trial_environment(
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env |= {home.variable: str(directory)} if home.variable else {}
         copy = None if credentials else home.login_in(trial.home)
-        gone = copy is None or os.path.lexists(copy) or copy.parent.resolve() != copy.parent
-        source = None if gone else home.login_of(trial.environment)
-        if copy is not None and source is not None:
-            shutil.copyfile(source, copy)
-            copy.chmod(0o600)
+        gone = copy is None or copy.parent.resolve() != copy.parent
+        source, lends = None if gone else home.login_of(trial.environment), trial.box.is_closed
+        if copy is not None and source is not None and (lends or not os.path.lexists(copy)):
+            login = _RENEWING.sub(rb'\1""', _read(source)) if lends else _read(source)
+            with suppress(OSError):  # the agent may have made it a directory
+                if login != _read(copy):
+                    write_whole(copy, [login], _PRIVATE)
     return env | given
 
 
@@ -106,6 +117,7 @@ def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:
 # Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
 _RENEWED_BEFORE_SECONDS = 360.0
 _LOCK_PAUSE_SECONDS = 0.1
+_RENEWING = re.compile(rb'("refresh_?[tT]oken"\s*:\s*)"[^"]*"')  # Codex needs one, if only empty
 _PRIVATE = 0o600  # For the owner only
 _LONGEST_LOGIN = 1 << 20  # Bytes; the agent may have made it another file, or a pipe
 
@@ -125,10 +137,19 @@ def find_login(profile: Profile, variables: Mapping[str, str], own: Sequence[str
     if named is not None and not variables.get(named):
         what = f"the variable {named}, which the profile names in `api_key_env`, is not set"
         return Login(missing=what)
-    for name in (named,) if named is not None else own:
-        if variables.get(name):
-            return Login(name, variables[name])
-    return Login()
+    found = next((n for n in ([named] if named is not None else own) if variables.get(n)), None)
+    return Login(found, variables[found]) if found else Login()
+
+
+def login_problem(trial: TrialContext, home: EngineHome | None) -> str | None:
+    """Why the login file does not serve: in a sandbox it must last for a turn."""
+    file = home.login_of(trial.environment) if home is not None and trial.box.is_closed else None
+    due = home.due(_read(file)) if home is not None and file is not None else None
+    if due is None or due - time.time() >= trial.profile.timeout_seconds:
+        return None
+    end = datetime.fromtimestamp(due, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    what = f"the login in {file} ends at {end}, within a turn's time, and no sandbox renews it"
+    return f"{what}: start the CLI once without one, after that"
 
 
 def login_secrets(login: Path | None) -> dict[str, str]:
@@ -156,7 +177,7 @@ async def renewed_once(
     theirs = home.login_of(trial.environment) if home is not None else None
     own = home.of(env) / theirs.name if home is not None and theirs is not None else Path()
     replaced = trial.profile.isolation != "shared" and leads_out(own, trial.home)  # by the agent
-    if home is None or theirs is None or replaced:
+    if home is None or theirs is None or replaced or trial.box.is_closed:
         yield lambda _: None
         return
     login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
@@ -185,14 +206,14 @@ class _SharedLogin:
     async def is_fresh(self, seconds: float) -> bool:
         """Takes the login; whether it will not be renewed within so many seconds."""
         await anyio.to_thread.run_sync(self._take)
-        due = self._due(self._taken)
+        due = self._home.due(self._taken)
         return due is None or due - time.time() >= seconds + _RENEWED_BEFORE_SECONDS
 
     def _take(self) -> None:
         """Renews the copy, if the user's file has been renewed."""
         self._taken = _read(self._theirs)
-        due = self._due(self._taken) or 0
-        if self._own.resolve() != self._theirs and due > (self._due(_read(self._own)) or 0):
+        due = self._home.due(self._taken) or 0
+        if self._own.resolve() != self._theirs and due > (self._home.due(_read(self._own)) or 0):
             write_whole(self._own, [self._taken], _PRIVATE)
             self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
@@ -202,8 +223,8 @@ class _SharedLogin:
         stamp = self._stamp_now()
         if stamp == self._stamp:
             return
-        new, before = _read(self._own), self._due(self._taken)
-        if before is None or before >= (self._due(new) or 0):
+        new, before = _read(self._own), self._home.due(self._taken)
+        if before is None or before >= (self._home.due(new) or 0):
             return  # not written whole yet, or a login that is used up
         self._stamp = stamp
         for masking in (secrets, self._secrets):
@@ -227,13 +248,6 @@ class _SharedLogin:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    def _due(self, login: bytes) -> float | None:
-        """When the CLI will renew a login file of this content."""
-        try:
-            return self._home.expiry(as_dict(json.loads(login)))
-        except (ValueError, RecursionError):
-            return None
 
     def _stamp_now(self) -> object:
         try:

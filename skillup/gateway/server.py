@@ -151,9 +151,8 @@ class Gateway:
             return web.Response(status=403, text=f"skillup: {target} is not in allowed_egress")
         from_far, to_far = await asyncio.open_connection(host.strip("[]"), int(port))
         try:
-            own, there = (
-                ip_address(to_far.get_extra_info(end)[0]) for end in ("sockname", "peername")
-            )
+            ends = to_far.get_extra_info("sockname"), to_far.get_extra_info("peername")
+            own, there = (ip_address(end[0]) for end in ends)
             there = getattr(there, "ipv4_mapped", None) or there
             is_here = own == there or there.is_loopback or there.is_link_local
             if is_here and host not in _OWN_NAMES:

@@ -25,7 +25,6 @@ _MANAGERS = (
 )
 """Folders of version managers: programs in there need the rest of it."""
 
-
 Start = Callable[[ProcessRequest], Awaitable[ProcessOutcome]]
 
 
@@ -83,6 +82,7 @@ class Box:
 
     info: SandboxInfo | None = None  # For the record
     has_own_programs: ClassVar[bool] = False  # Those of an image
+    is_closed: ClassVar[bool] = False
 
     def request(self, request: ProcessRequest) -> ProcessRequest:
         """`request`, to run inside; its directory must be there."""
@@ -98,8 +98,6 @@ class Box:
 
 NO_BOX = Box()
 _PROBE_SECONDS = 60.0
-
-
 _RLIMITS = {
     "memory_mb": ("data", 20),
     "file_mb": ("fsize", 20),

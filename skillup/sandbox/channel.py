@@ -140,11 +140,8 @@ def _serve(source: bytes) -> socket.socket:
     """Starts a program that was sent; our end of what is its input."""
     near, far = socket.socketpair()
     with far:
-        argv, actions = (
-            ("python3", "-I", "-S", "-c", source),
-            [(os.POSIX_SPAWN_DUP2, far.fileno(), 0)],
-        )
-        os.posix_spawn(sys.executable, argv, {}, file_actions=actions)
+        argv, input_of = ("python3", "-I", "-S", "-c", source), os.POSIX_SPAWN_DUP2
+        os.posix_spawn(sys.executable, argv, {}, file_actions=[(input_of, far.fileno(), 0)])
     return near
 
 

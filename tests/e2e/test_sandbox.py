@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import psutil
 import pytest
 
 from tests.e2e.conftest import Lab, agents_of, both_sessions, find_cli
+from tests.engines.test_environment import write_login
 from tests.sandbox.victims import in_container, service
 from tests.support.model_server import Hang, ModelRequest, Reply, Script, Shell, Text, WriteFile
 from tests.support.project import Project
+from tests.support.token_server import claude_login
 
 pytestmark = [
     pytest.mark.e2e,
@@ -185,6 +188,30 @@ def test_hooks_and_mcp_servers_of_the_workspace_are_inside_too(lab: Lab, engine:
         assert {path.name for path in found} == {"stolen-by-hook.txt", "stolen-by-server.txt"}
         assert {"contains: hello" in path.read_text() for path in found} == {gets}
         shutil.rmtree(project.root / "engines")
+
+
+@pytest.mark.parametrize("engine", ["claude"])
+def test_a_login_file_is_lent_and_none_comes_back(lab: Lab, engine: str) -> None:
+    """A tool of the agent's forges one that looks newer; and what renews it is never inside."""
+    forge = 'cd ~/.claude && cat .cred* && sed -i "s/At.: [0-9]*/At\\": 9999999999999/" .cred*'
+    case = "input: {turns: [steal]}\nassertions: [{contains: hello}]\n"
+    project = boxed(lab, lambda r: Text("hello") if r.tool_round else Shell(forge), case)
+    file = write_login(project.home / ".claude/.credentials.json", {})
+    for left, status, words in ((9000, "PASS", ""), (60, "ERROR", "no sandbox renews it")):
+        file.write_text(mine := json.dumps(claude_login("serves-once", time.time() + left)))
+        env = {**KEYS, "ANTHROPIC_API_KEY": "", "SKILLUP_SANDBOX": "bubblewrap"}
+        (told,) = project.run_json("cases", "-e", engine, env=env)["cases"]
+        assert (told["status"], (told["error"] or {}).get("kind")) == (
+            status,
+            "auth" if words else None,
+        )
+        assert words in str(told["error"])
+        assert file.read_text() == mine
+        if not words:
+            (turn,) = project.record(f"a/{engine}/with_skill/1")["turns"]
+            (seen,) = (i["tool_result"]["content"] for i in turn["transcript"] if i["tool_result"])
+            assert "expiresAt" in seen
+            assert "serves-once" not in seen
 
 
 @pytest.mark.parametrize("engine", ["claude"])

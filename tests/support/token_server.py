@@ -26,7 +26,9 @@ def codex_login(refresh_token: str, expires: float) -> dict[str, Any]:
 
 def claude_login(refresh_token: str, expires: float) -> dict[str, Any]:
     oauth = {"accessToken": jwt(expires), "refreshToken": refresh_token}
-    return {"claudeAiOauth": {**oauth, "expiresAt": int(expires * 1000), "scopes": []}}
+    return {
+        "claudeAiOauth": {**oauth, "expiresAt": int(expires * 1000), "scopes": ["user:inference"]}
+    }
 
 
 class TokenServer:
