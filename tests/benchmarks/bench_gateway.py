@@ -10,17 +10,18 @@ Models write up to about 100 events a second.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from statistics import median
 
 import anyio
 import httpcore2
 import psutil
-from anyio.abc import ByteStream, SocketAttribute
 
 from skillup.gateway.server import open_gateway
 
@@ -31,36 +32,28 @@ LARGE = 64 << 20
 PACES = {b"/paced": (150, 0.02), b"/fast": (3000, 0.001)}
 
 
-async def provide(stream: ByteStream) -> None:
+async def provide(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answers requests with one event, by :data:`PACES`, or to `/large` with 64 MB."""
-    async with stream:
-        left = b""
+    with suppress(asyncio.IncompleteReadError), closing(writer):
         while True:
-            while b"\r\n\r\n" not in left:
-                try:
-                    left += await stream.receive()
-                except anyio.EndOfStream:
-                    return
-            head, _, left = left.partition(b"\r\n\r\n")
-            while len(left) < len(BODY):
-                left += await stream.receive()
-            left = left[len(BODY) :]
-            await stream.send(HEAD)
-            if b"/large" in head:
-                part = EVENT * (65_536 // len(EVENT))
-                for _ in range(LARGE // len(part)):
-                    await stream.send(b"%x\r\n%s\r\n" % (len(part), part))
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(len(BODY))
+            writer.write(HEAD)
+            part = EVENT * (65_536 // len(EVENT))
+            for _ in range(LARGE // len(part) if b"/large" in head else 0):
+                writer.write(b"%x\r\n%s\r\n" % (len(part), part))
+                await writer.drain()
             count, pause = next((PACES[name] for name in PACES if name in head), (1, 0))
             for _ in range(count):
-                await stream.send(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
-                await anyio.sleep(pause)
-            await stream.send(b"0\r\n\r\n")
+                writer.write(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
+                await asyncio.sleep(pause)
+            writer.write(b"0\r\n\r\n")
 
 
 async def serve_provider() -> None:
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    print(f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", flush=True)
-    await listener.serve(provide)
+    server = await asyncio.start_server(provide, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await server.serve_forever()
 
 
 async def serve_gateway(url: str) -> None:
@@ -73,17 +66,12 @@ async def serve_gateway(url: str) -> None:
 
 async def asked(pool: httpcore2.AsyncConnectionPool, url: str) -> float:
     """Seconds to the first byte of the answer's body; all of it is read."""
-    headers = [("content-length", str(len(BODY)))]
     began = time.perf_counter()
     first = 0.0
-    async with pool.stream("POST", url, headers=headers, content=body()) as got:
+    async with pool.stream("POST", url, content=BODY) as got:
         async for _ in got.aiter_stream():
             first = first or time.perf_counter() - began
     return first
-
-
-async def body() -> AsyncIterator[bytes]:
-    yield BODY
 
 
 async def first_bytes(urls: Sequence[str], requests: int) -> list[float]:

@@ -85,9 +85,7 @@ def test_a_new_thread_in_place_of_one_whose_id_is_none_is_no_answer_and_a_warnin
 
 
 @only_claude
-def test_a_missing_login_or_key_is_an_error_that_names_it(
-    begin: Begin, model_server: Serve
-) -> None:
+def test_a_missing_login_or_key_is_an_error_naming_it(begin: Begin, model_server: Serve) -> None:
     server = model_server()
     loggedout = with_variables(begin(server.url), ANTHROPIC_API_KEY="")
 

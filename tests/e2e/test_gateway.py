@@ -38,9 +38,7 @@ def look(request: ModelRequest) -> Reply:
 
 
 @both_sessions
-def test_the_agent_never_sees_the_key_and_each_turn_is_counted_as_the_provider_does(
-    lab: Lab, session: str
-) -> None:
+def test_no_agent_sees_the_key_and_turns_are_counted_as_by_models(lab: Lab, session: str) -> None:
     project, server = lab(look, {"cases/a.yaml": CASE}, f"session: {session}\n")
     more = ("-e", "claude", "-e", "codex", "--keep-traffic", "--keep-workspaces")
     result = project.run_json("cases", *more, env=KEYS)
@@ -56,10 +54,8 @@ def test_the_agent_never_sees_the_key_and_each_turn_is_counted_as_the_provider_d
         assert [turn["traffic"]["continued"] for turn in turns] == [True] * 3
         assert not any(turn["traffic"]["usage_differs"] or turn["notes"] for turn in turns)
         for turn in turns:
-            own, told = turn["traffic"]["usage"], turn["usage"]
-            assert (own["input_tokens"], own["output_tokens"]) == (
-                told["input_tokens"], told["output_tokens"],
-            )  # fmt: skip
+            both = turn["traffic"]["usage"], turn["usage"]
+            assert len({(told["input_tokens"], told["output_tokens"]) for told in both}) == 1
     keys = {r.headers.get("x-api-key", "") or r.headers["authorization"] for r in server.requests}
     assert keys == {CANARY, f"Bearer {CANARY}"}
     assert {r.headers.get("x-of-proxy") for r in server.requests} == {CANARY, None}
@@ -120,9 +116,7 @@ def test_a_failure_of_the_model_stays_what_it_is_and_waits_are_read_from_headers
     (turn,) = project.record(f"a/{engine}/with_skill/1")["turns"]
     assert turn["error"]["retry_after_seconds"] == wait
     refused = [(one["status"], one["retry_after_seconds"]) for one in turn["traffic"]["refused"]]
-    assert set(refused) == (
-        {(reply.status, wait)} if wait and isinstance(reply, HttpError) else set()
-    )
+    assert set(refused) == ({(reply.status, wait)} if isinstance(reply, HttpError) else set())
     if isinstance(reply, Drop):
         assert "Server disconnected" in turn["error"]["evidence"]
 
@@ -137,13 +131,10 @@ def test_codex_asks_openai_through_it_as_it_does_without(begin: Begin, model_ser
     async def turn() -> None:
         async with open_gateway({}) as gateway:
             trial, engine = conversation.trial, Codex()
-            address = engine.model_address(trial)
-            assert address is not None
-            assert address[0] == "https://api.openai.com/v1"
-            route = gateway.route(f"{server.url}/v1")
-            outcome = await engine.start(
-                TurnRequest(1, "hello", timeout_seconds=60), replace(trial, gateway=route)
-            )
+            address, _ = engine.model_address(trial) or ("", ())
+            assert address == "https://api.openai.com/v1"
+            trial = replace(trial, gateway=gateway.route(f"{server.url}/v1"))
+            outcome = await engine.start(TurnRequest(1, "hello", timeout_seconds=60), trial)
             assert (outcome.error, outcome.response) == (None, "after ['hello']")
             assert list(outcome.notices) == []
 

@@ -17,7 +17,7 @@ from tests.e2e.conftest import find_cli
 from tests.engines.test_environment import all_at_once, write_login
 from tests.support.engine_turns import error_kind
 from tests.support.model_server import ModelServer, Text
-from tests.support.token_server import TokenServer, codex_login
+from tests.support.token_server import codex_login, token_server
 
 pytestmark = pytest.mark.e2e
 
@@ -34,11 +34,11 @@ def test_eight_trials_renew_one_login_of_codex_once(
     file = tmp_path / "user-home" / ".codex" / "auth.json"
     write_login(file, codex_login("first", time.time() + 60))
 
-    with TokenServer("first") as tokens:
-        override = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": tokens.url}
+    with token_server("first") as (url, used):
+        override = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": url}
         outcomes = all_at_once(Codex(), tmp_path, profile, Secrets({}), None, **override)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
-    assert tokens.used == ["first"]
+    assert used == ["first"]
     assert json.loads(file.read_text())["tokens"]["refresh_token"] == "renewed-1"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -84,18 +84,14 @@ def test_failed_calls_and_calls_of_mcp_servers_have_results_and_what_they_leave_
     assert not is_alive(int((workspace / "pid").read_text()))
 
 
-def test_prompts_like_commands_reach_the_model(
-    begin: Begin, model_server: Serve, engine: str
-) -> None:
+def test_prompts_like_commands_reach_models(begin: Begin, model_server: Serve, engine: str) -> None:
     server = model_server(lambda request: Text("ok"))
     conversation, prompts = begin(server.url), ["!ls", *["/exit"] * (engine == "claude")]
     assert {error_kind(conversation.say(prompt)) for prompt in prompts} == {None}
     assert server.requests[-1].user_texts == prompts
 
 
-def test_a_skill_that_the_prompt_names_is_used(
-    begin: Begin, model_server: Serve, engine: str
-) -> None:
+def test_a_skill_that_prompts_name_is_used(begin: Begin, model_server: Serve, engine: str) -> None:
     """Claude: `/name`, codex: `$name`."""
     conversation = begin(model_server().url)
     (folder,) = conversation.engine.skill_directories()

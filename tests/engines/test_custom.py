@@ -7,12 +7,13 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.answering import answering
 from tests.support.project import Project
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "compat" / "skill-up"
@@ -72,35 +73,24 @@ HTTP = """
 """
 
 
-class Service(BaseHTTPRequestHandler):
-    """The agent's other form; `fail-CODE` answers with that status."""
-
-    def do_POST(self) -> None:
-        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said, before = given["messages"][-1]["content"], given.get("session_id", "s0")
-        count = int(before[1:]) + 1
-        if said == "hang":
-            threading.Event().wait(20)
-        status = int(said.removeprefix("fail-")) if said.startswith("fail-") else 200
-        answer: Any = {"exit_code": 0, "session_id": f"s{count}", "input_tokens": 10 * count}
-        auth, kwargs = self.headers["Authorization"], given.get("kwargs")
-        answer |= {"final_message": f"{count}: {said} {kwargs} {auth}", "output_tokens": 1}
-        body = b"no json" if said == "garbage" else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing: tests are quiet."""
+def answer(headers: Message, body: bytes) -> tuple[int, bytes, dict[str, str]]:
+    """Of the agent's other form; `fail-CODE` is answered with that status."""
+    given = json.loads(body)
+    said, before = given["messages"][-1]["content"], given.get("session_id", "s0")
+    count = int(before[1:]) + 1
+    if said == "hang":
+        threading.Event().wait(20)
+    status = int(said.removeprefix("fail-")) if said.startswith("fail-") else 200
+    told: Any = {"exit_code": 0, "session_id": f"s{count}", "input_tokens": 10 * count}
+    auth, kwargs = headers["Authorization"], given.get("kwargs")
+    told |= {"final_message": f"{count}: {said} {kwargs} {auth}", "output_tokens": 1}
+    return status, b"no json" if said == "garbage" else json.dumps(told).encode(), {}
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with answering(answer) as url:
+        yield url
 
 
 def project(tmp_path: Path, custom: str, *cases: list[str], more: str = "") -> Project:

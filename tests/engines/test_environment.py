@@ -29,29 +29,20 @@ from skillup.engines.events import parse_retry_after
 from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
 from skillup.redaction.secrets import Secrets
+from skillup.sandbox.bubblewrap import BubblewrapBox
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import TurnError, Usage
 from skillup.trial.session import call_engine
 from tests.support.engine_turns import KeptStreams, error_kind, make_trial
-from tests.support.token_server import TokenServer, claude_login
+from tests.support.token_server import claude_login, codex_login, token_server
 from tests.support.trees import make_tree
 
 ROOT = Path(__file__).parents[2]
 HOME = EngineHome("LAB_HOME", ".lab", "login.json", marks=frozenset({"CLAUDECODE"}))
-KEPT = {
-    "PATH": "/usr/bin",
-    "LANG": "C.UTF-8",
-    "LC_ALL": "C",
-    "https_proxy": "http://proxy:1",
-    "SSL_CERT_FILE": "/certs.pem",
-}
-USERS_OWN = {
-    **KEPT,
-    "EDITOR": "ed",
-    "GITHUB_TOKEN": "secret-0123",
-    "CLAUDECODE": "1",
-    "XDG_CONFIG_HOME": "/somewhere",
-}
+KEPT = {"PATH": "/usr/bin", "LANG": "C.UTF-8", "LC_ALL": "C", "https_proxy": "http://proxy:1"}
+KEPT["SSL_CERT_FILE"] = "/certs.pem"
+OTHERS = {"EDITOR": "ed", "GITHUB_TOKEN": "secret-0123", "XDG_CONFIG_HOME": "/somewhere"}
+USERS_OWN = {**KEPT, **OTHERS, "CLAUDECODE": "1"}
 
 
 def test_clean_passes_on_a_short_list_and_makes_a_home(tmp_path: Path) -> None:
@@ -79,9 +70,7 @@ def test_shared_passes_on_all_but_the_marks_of_an_outer_agent(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_the_login_file_is_copied_once_and_only_without_a_key(
-    tmp_path: Path, elsewhere: bool
-) -> None:
+def test_a_login_file_is_copied_once_and_only_with_no_key(tmp_path: Path, elsewhere: bool) -> None:
     trial = make_trial(tmp_path, Profile(engine="lab"))
     folder = tmp_path / ("elsewhere" if elsewhere else "user-home/.lab")
     make_tree(folder, {"login.json": "{}", "config": "private"})
@@ -98,6 +87,10 @@ def test_the_login_file_is_copied_once_and_only_without_a_key(
     copy.write_text('{"renewed": true}')
     trial_environment(trial, HOME, {})
     assert copy.read_text() == '{"renewed": true}'
+    # A sandbox gets it without what renews it, whatever was made of it inside.
+    make_tree(folder, {"login.json": json.dumps(codex_login("serves-once", 9))})
+    trial_environment(replace(trial, box=BubblewrapBox()), HOME, {})
+    assert json.loads(copy.read_text()) == codex_login("", 9)
 
 
 def test_tokens_of_a_login_file_are_secrets_and_are_removed_with_it(tmp_path: Path) -> None:
@@ -161,7 +154,6 @@ def test_a_defect_of_an_adapter_names_its_module() -> None:
         ClaudeEvents().take(None)  # type: ignore[arg-type]
 
     error = anyio.run(call_engine, defective, "it")
-
     assert isinstance(error, TurnError)
     assert error.kind == "internal"
     assert "itself failed in skillup.engines.claude_code.events: " in error.message
@@ -187,11 +179,7 @@ BY_NAME = {"alias": PLAIN, "full-name": Price(input=2.0, output=2.0)}
     ],
 )
 def test_the_cost_of_a_turn(
-    prices: dict[str, Price],
-    model: str | None,
-    reported: str | None,
-    usage: Usage | None,
-    micros: float | None,
+    prices: Any, model: str | None, reported: str | None, usage: Usage | None, micros: float | None
 ) -> None:
     cost = cost_usd(Profile(engine="codex", model=model, prices=prices), reported, usage)
     assert cost == (None if micros is None else pytest.approx(micros / 1e6))
@@ -226,12 +214,7 @@ sys.exit(int(failed))
 
 
 def all_at_once(
-    engine: Engine,
-    base: Path,
-    profile: Profile,
-    secrets: Secrets,
-    streams: KeptStreams | None = None,
-    **env: str,
+    engine: Engine, base: Path, profile: Profile, secrets: Secrets, streams: Any = None, **env: str
 ) -> list[EngineTurn]:
     """The first turns of eight trials of one user, whose home is in `base`, in one run."""
     outcomes: list[EngineTurn] = []
@@ -272,11 +255,11 @@ def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: 
     write_login(file, claude_login("first", time.time() + 60))
 
     secrets, streams = Secrets({}), KeptStreams()
-    with TokenServer("first") as tokens:
-        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, secrets, streams, TOKENS=tokens.url)
+    with token_server("first") as (url, used):
+        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, secrets, streams, TOKENS=url)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
-    assert tokens.used == ["first"]
+    assert used == ["first"]
     assert json.loads(file.read_text())["claudeAiOauth"]["refreshToken"] == "renewed-1"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     renewed = json.loads(file.read_text())["claudeAiOauth"]["accessToken"]

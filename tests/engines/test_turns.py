@@ -113,9 +113,7 @@ def test_what_an_agent_puts_in_place_of_its_session_is_not_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", PROGRAMS)
-def test_an_agent_that_hangs_after_its_closing_event_has_answered(
-    tmp_path: Path, engine: str
-) -> None:
+def test_an_agent_that_hangs_after_its_last_event_has_answered(tmp_path: Path, engine: str) -> None:
     """F2: the answer counts, and the process is ended long before the turn's limit."""
     program = PROGRAMS[engine] + "import time; sys.stdout.flush(); time.sleep(600)"
     outcome = agent(tmp_path, program, engine).say("hello", timeout_seconds=500)

@@ -54,9 +54,7 @@ async def upstream(handler: Handler, tls: ssl.SSLContext | None = None) -> Async
         group.cancel_scope.cancel()
 
 
-async def post(
-    route: Route, path: str, body: Any, headers: dict[str | bytes, str | bytes] | None = None
-) -> httpcore2.Response:
+async def post(route: Route, path: str, body: Any, headers: Any = None) -> httpcore2.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     async with httpcore2.AsyncConnectionPool() as pool:
         return await pool.request("POST", route.url + path, headers=headers or {}, content=content)
@@ -112,9 +110,7 @@ async def chat_events(stream: ByteStream, _: bytes) -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "events"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_turn_is_metered_and_proves_that_the_conversation_went_on(
-    dialect: str, stream: bool
-) -> None:
+async def test_a_turn_is_metered_and_proves_that_it_went_on(dialect: str, stream: bool) -> None:
     path, body, seen = DIALECTS[dialect]
     with ModelServer(by_rules(otherwise=lambda _: ANSWER)) as server:
         async with open_gateway({}) as gateway, upstream(chat_events) as other:
@@ -149,11 +145,7 @@ async def test_gemini_is_metered_and_its_key_in_the_address_is_replaced() -> Non
         route.begin("turn-01", ["hi"])
         contents = [{"role": "user", "parts": [{"text": "hi"}]}]
         path = f"/v1beta/models/g:streamGenerateContent?alt=sse&key={key}"
-        given: dict[str | bytes, str | bytes] = {
-            "x-goog-api-key": key,
-            "authorization": f"Bearer {key}",
-            "x-other": "oauth",
-        }
+        given = {"x-goog-api-key": key, "authorization": f"Bearer {key}", "x-other": "oauth"}
         await post(route, path, {"contents": contents, "tools": [TOOL]}, given)
         traffic = route.end()
     assert traffic.usage is not None
@@ -200,12 +192,8 @@ async def test_no_name_but_its_own_leads_to_this_machine(host: str) -> None:
 
 
 async def test_requests_of_the_clis_own_are_counted_apart_and_refusals_say_how_long() -> None:
-    headers = {"retry-after": "17"}
-    with ModelServer(
-        lambda request: (
-            HttpError(429, headers=headers) if "refuse" in request.latest else Text("fine")
-        )
-    ) as server:
+    no = HttpError(429, headers={"retry-after": "17"})
+    with ModelServer(lambda asked: no if "refuse" in asked.latest else Text("fine")) as server:
         async with open_gateway({}) as gateway:
             route = gateway.route(server.url)
             route.begin("turn-01", ["do it"])
@@ -249,9 +237,7 @@ async def test_a_turn_is_compared_with_what_passed(
             turn = compared(EngineTurn(usage=told, error=error), route, profile)
     assert turn.traffic is not None
     assert turn.traffic.usage_differs == bool(notes)
-    assert [part in note for part, note in zip(notes, turn.notices, strict=True)] == [True] * len(
-        notes
-    )
+    assert all(part in note for part, note in zip(notes, turn.notices, strict=True))
     assert turn.cost_usd == (None if error else pytest.approx(0.004))
     assert (turn.error and turn.error.retry_after_seconds) == (error and 17)
 
@@ -270,7 +256,13 @@ async def test_an_unknown_or_closed_address_leads_nowhere() -> None:
     assert len(server.requests) == 1
 
 
-ASKED = json.dumps(said("hi")).encode()
+@asynccontextmanager
+async def streamed(route: Route) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The parts of an answer."""
+    asked = json.dumps(said("hi")).encode()
+    pool = httpcore2.AsyncConnectionPool()
+    async with pool, pool.stream("POST", f"{route.url}/messages", content=asked) as got:
+        yield got.aiter_stream()
 
 
 def dripping(ends: str) -> Handler:
@@ -297,12 +289,9 @@ async def test_a_dripping_answer_arrives_drop_by_drop_and_a_dying_one_dies(ends:
         route = gateway.route(url)
         route.begin("turn-01", ["hi"])
         died = False
-        async with (
-            httpcore2.AsyncConnectionPool() as pool,
-            pool.stream("POST", f"{route.url}/messages", content=ASKED) as got,
-        ):
+        async with streamed(route) as parts:
             try:
-                async for _ in got.aiter_stream():
+                async for _ in parts:
                     times.append(time.monotonic())
             except httpcore2.RemoteProtocolError:
                 died = True
@@ -318,11 +307,7 @@ async def test_what_a_turn_used_that_is_ended_in_the_middle_of_an_answer_is_coun
     async with upstream(dripping("dead")) as url, open_gateway({}) as gateway:
         route = gateway.route(url)
         route.begin("turn-01", ["hi"])
-        async with (
-            httpcore2.AsyncConnectionPool() as pool,
-            pool.stream("POST", f"{route.url}/messages", content=ASKED) as got,
-        ):
-            parts = got.aiter_stream()
+        async with streamed(route) as parts:
             while b"\n\n" not in await anext(parts):
                 pass
             traffic = route.end()

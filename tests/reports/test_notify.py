@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
@@ -17,6 +16,7 @@ from skillup.history.gates import check_gates, gates_by_suite
 from skillup.redaction.secrets import Secrets
 from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
 from skillup.store.files import no_mask
+from tests.support.answering import answering
 from tests.support.outcomes import Cases, a_run, compared_with
 
 BEFORE: Cases = {"asks": "p" * 20, "greets": "p" * 20}
@@ -27,24 +27,12 @@ def a_server(*statuses: int) -> Iterator[tuple[str, list[str]]]:
     """Its address, and the bodies that it got; it answers with these, one after another."""
     bodies: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            self.send_response(statuses[len(bodies) - 1])
-            if statuses[len(bodies) - 1] == 302:
-                self.send_header("Location", "/login")
-            self.end_headers()
+    def answer(_: object, body: bytes) -> tuple[int, bytes, dict[str, str]]:
+        bodies.append(body.decode())
+        return statuses[len(bodies) - 1], b"", {"Location": "/login"}
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hook-s3cret", bodies
-    finally:
-        server.shutdown()
-        server.server_close()
+    with answering(answer) as url:
+        yield f"{url}/hook-s3cret", bodies
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,7 @@ def test_what_cannot_be_had_is_an_error_that_says_what_to_do(project: Project, n
     assert words in case["error"]["message"]
 
 
-def test_auto_falls_back_aloud_and_a_variable_asks_where_the_suite_does_not(
-    project: Project,
-) -> None:
+def test_auto_falls_back_aloud_and_a_variable_asks_where_no_suite_does(project: Project) -> None:
     suite(project, "{type: auto}", running("true"))
     path = without_bubblewrap(project)
     done = project.run("run", "cases", env={"PATH": path})
@@ -115,18 +113,10 @@ def test_auto_falls_back_aloud_and_a_variable_asks_where_the_suite_does_not(
     assert "`isolation: shared` is your own home" in case["error"]["message"]
 
 
-PATCH = """\
---- a/x.txt
-+++ b/x.txt
-@@ -1 +1 @@
--one
-+two
-"""
+PATCH = "--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-one\n+two\n"
 
 
-def test_git_setup_steps_and_all_turns_of_forks_share_the_workspace_and_tmp(
-    project: Project,
-) -> None:
+def test_git_setup_steps_and_all_turns_of_forks_share_their_folders(project: Project) -> None:
     steps = "{type: bubblewrap, setup_steps: [{run: 'cat /proc/1/cmdline > seen'}], read: [own]}"
     case = """
         context:
@@ -173,10 +163,8 @@ def test_a_script_that_judges_runs_the_agents_code_in_a_box_too(project: Project
     suite(project, BOX, case)
     run = (outcome(project), project.latest_run())[1]
     again = project.run("judge", str(run), env={"PATH": without_bubblewrap(project)})
-    assert (
-        "the sandbox does not work here: bubblewrap: there is no program"
-        in again.stdout + again.stderr
-    )
+    said = again.stdout + again.stderr
+    assert "the sandbox does not work here: bubblewrap: there is no program" in said
 
 
 def test_a_suite_of_a_strangers_does_nothing_outside(project: Project) -> None:
@@ -272,11 +260,9 @@ def test_only_hosts_that_are_named_are_reached(project: Project, box: str) -> No
         step = f"python3 knock.py localhost:{port} {other}; {direct} || echo no direct way"
         steps = json.dumps([{"run": step}])
         case = f"context: {{files: {{knock.py: {json.dumps(KNOCK)}}}, literal: true}}\n"
-        case += "input: {turns: [go]}\n"
-        case += f"scripted: [{{steps: {steps}, say: '{{{{output}}}}'}}]\n"
-        case += (
-            f"assertions: [{{contains: 'localhost:{port} open'}}, {{contains: no direct way}}]\n"
-        )
+        case += f"scripted: [{{steps: {steps}, say: '{{{{output}}}}'}}]\ninput: {{turns: [go]}}\n"
+        checks = f"{{contains: 'localhost:{port} open'}}, {{contains: no direct way}}"
+        case += f"assertions: [{checks}]\n"
         egress = f"allowed_egress: ['localhost:{port}', '*.example']"
         suite(project, f"{box[:-1]}, {egress}}}", case)
         found, record = outcome(project)

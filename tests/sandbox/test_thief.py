@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.sandbox.victims import NOBODY, in_container, python_of, service, tried
+from tests.sandbox.victims import NOBODY, in_container, python_of, rootless, service, tried
+from tests.support.project import Project
 
 PAGE = ROOT / "docs/sandbox.md"
 ROOT_USER, TRUST = 0, {"SKILLUP_TRUST": "1"}
@@ -24,30 +27,36 @@ COLUMNS = {
     "`none`, root": ("{type: none}", ROOT_USER),
     "`bubblewrap`": ("{type: bubblewrap}", NOBODY),
     "`bubblewrap`, root": ("{type: bubblewrap}", ROOT_USER),
+    "`podman`": ("podman", NOBODY),
     "`podman`, root": ("podman", ROOT_USER),
     "`podman`, copied": ("podman elsewhere", ROOT_USER),
 }
-MARKER = "<!-- thief -->\n"
+MARKER, MISSING = "<!-- thief -->\n", "podman is not installed"
 
 
-def column(name: str, base: Path) -> dict[str, bool] | str:
-    """What was open; or why that cannot be tried here."""
+def column(name: str, base: Path) -> dict[str, bool]:
+    """What was open; skips where that cannot be tried here."""
     environment, user = COLUMNS[name]
     if os.geteuid() not in (0, user) and user == ROOT_USER:
-        return "only root can try"
+        pytest.skip("only root can try")
     user = user if os.geteuid() == 0 else os.geteuid()
     if "bubblewrap" in environment and shutil.which("bwrap") is None:
-        return "bubblewrap is not installed"
+        pytest.skip("bubblewrap is not installed")
     if python_of(user) is None:
-        return f"no Python that user {user} may run"
+        pytest.skip(f"no Python that user {user} may run")
+    (place := base / re.sub(r"\W+", "-", name)).mkdir()
+    project, way, own = Project(place), list[str](), dict[str, str]()
     with ExitStack() as stack:
-        env = dict(TRUST)
+        if "podman" in environment and user:
+            way, own = rootless(user, place)
+            # Files of users inside; and a process of podman's own, which holds their namespace.
+            end = "podman unshare rm -r $HOME/.local && podman system migrate"
+            stack.callback(subprocess.run, [*way, "sh", "-c", end], env=own, check=True)
         if "podman" in environment:
-            env |= stack.enter_context(service()) if "elsewhere" in environment else {}
-            environment = in_container("podman") or ""
-            if not environment:
-                return "podman is not installed"
-        return tried(base / re.sub(r"\W+", "-", name), environment, user, env)
+            lent = stack.enter_context(service()) if "elsewhere" in environment else {}
+            environment = in_container("podman", way=way, env=own or None) or pytest.skip(MISSING)
+            own |= lent
+        return tried(project, environment, user, TRUST | own, way)
 
 
 def table() -> dict[str, list[str]]:
@@ -58,11 +67,12 @@ def table() -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def place() -> Path:
+def place() -> Iterator[Path]:
     """Which other users may enter."""
     made = Path(tempfile.mkdtemp(prefix="thief-", dir="/var/tmp"))
     made.chmod(0o755)
-    return made
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +81,6 @@ def place() -> Path:
 )
 def test_a_thief_gets_what_the_page_says(name: str, place: Path) -> None:
     found = column(name, place)
-    shutil.rmtree(place, ignore_errors=True)
-    if isinstance(found, str):
-        pytest.skip(found)
     heads, *rows = table().items()
     told = {row for row, cells in rows if cells[heads[1].index(name)] == "open"}
     stolen = {row for row, is_open in found.items() if is_open}
@@ -86,8 +93,7 @@ def test_a_thief_gets_what_the_page_says(name: str, place: Path) -> None:
 def main() -> None:
     base = Path(tempfile.mkdtemp(prefix="thief-", dir="/var/tmp"))
     base.chmod(0o755)
-    found = {name: column(name, base) for name in COLUMNS}
-    columns = [one for one in found.values() if isinstance(one, dict)]
+    columns = [column(name, base) for name in COLUMNS]
     lines = [f"| tried by a tool of the agent's | {' | '.join(COLUMNS)} |"]
     lines.append("|---" * (len(COLUMNS) + 1) + "|")
     for row in columns[0]:

@@ -12,12 +12,13 @@ import sys
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 import skillup
 from tests.sandbox import thief
@@ -30,7 +31,7 @@ TOOLS = """
 OURS = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # What is installed for us
 KEPT = """
     context: {files: {secret.txt: canary}}
-    input: {turns: [one]}
+    input: {turns: [one, two]}
     scripted: [{say: done}]
     assertions: [{contains: done}]
     """
@@ -133,7 +134,39 @@ def valuables(project: Project, user: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def in_container(kind: str, *programs: Path) -> str | None:
+# Another user's, who has numbers for the users in containers here, and nowhere else.
+AS_USER = """
+    mount --make-rshared / && mount --bind "$0" /etc/subuid && mount --bind "$0" /etc/subgid &&
+    exec setpriv --reuid USER --regid USER --clear-groups "$@"
+    """
+
+
+def rootless(user: int, base: Path) -> tuple[list[str], dict[str, str]]:
+    """What commands of that user begin with who has podman, and their variables; or skips.
+
+    All that podman keeps of the user's is in `base`.
+    """
+    for program in ("podman", "newuidmap"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    numbers, own = base / "numbers", {"PATH": os.environ["PATH"], "HOME": str(base / "home")}
+    own["XDG_RUNTIME_DIR"] = str(base)
+    numbers.write_text(f"{user}:200000:65536\n")
+    subprocess.run(["chown", "-R", f"{user}:{user}", base], check=True)
+    other = ["unshare", "--mount", "sh", "-c", AS_USER.replace("USER", str(user)), str(numbers)]
+    way = other if user != os.geteuid() else []
+    form = "{{.Host.Security.Rootless}} {{len .Host.IDMappings.UIDMap}}"
+    argv = (*way, "podman", "info", "--format", form)
+    done = subprocess.run(argv, env=own, capture_output=True, text=True)
+    if done.stdout.split() != ["true", "2"]:
+        said = (done.stderr.strip() or "it has no numbers in /etc/subuid").splitlines()[-1]
+        pytest.skip(f"podman does not work for user {user}: {said}")
+    return way, own
+
+
+def in_container(
+    kind: str, *programs: Path, way: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> str | None:
     """What a suite says for an image with a shell, a Python, git and these; None: no podman."""
     python = shutil.which("python3", path="/usr/bin")
     if not (shutil.which("podman") and shutil.which(kind) and python):
@@ -141,7 +174,8 @@ def in_container(kind: str, *programs: Path) -> str | None:
     made_of = [TOOLS, python, *((one.name, one.stat().st_size) for one in programs)]
     name = f"localhost/skillup-tests:{zlib.crc32(repr(made_of).encode())}"
     environment = f"{{type: {kind}, image: '{name}'}}"
-    if subprocess.run(["podman", "image", "exists", name], check=False).returncode == 0:
+    podman = (*way, "podman")
+    if subprocess.run([*podman, "image", "exists", name], check=False, env=env).returncode == 0:
         return environment
     ask = "import sysconfig; print(sysconfig.get_path('stdlib'))"
     library = subprocess.check_output([python, "-c", ask], text=True).strip()
@@ -151,6 +185,7 @@ def in_container(kind: str, *programs: Path) -> str | None:
     needed = set(re.findall(r"(?:=> |^\t)(/\S+) \(", linked.stdout, re.MULTILINE))
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         root = Path(place, "root")
+        Path(place).chmod(0o755)
         for folder in ("etc", "tmp"):
             (root / folder).mkdir(parents=True)
             (root / folder).chmod(0o1777)
@@ -160,7 +195,7 @@ def in_container(kind: str, *programs: Path) -> str | None:
         for program in programs:
             shutil.copy(program, root / "usr/bin")
         archive = shutil.make_archive(f"{place}/image", "tar", root)
-        subprocess.run(["podman", "import", archive, name], check=True, capture_output=True)
+        subprocess.run([*podman, "import", archive, name], check=True, capture_output=True, env=env)
     return environment
 
 
@@ -183,19 +218,21 @@ def service(address: str = "") -> Iterator[dict[str, str]]:
                 own.terminate()
 
 
-def run_as(user: int, project: Project, *options: str, **env: str) -> Any:
-    """The result of a run by that user, whose the project is from now on."""
+def run_as(user: int, project: Project, *options: str, way: Sequence[str] = (), **env: str) -> Any:
+    """The result of a run by that user, whose the project is from now on; by `way`, if any."""
     python, base = python_of(user), project.root.parent
     assert python is not None
-    subprocess.run(["chown", "-R", f"{user}:{user}", base], check=True)
+    if user != os.geteuid():
+        subprocess.run(["chown", "-R", f"{user}:{user}", base], check=True)
+    other = user if user != os.geteuid() and not way else None
     own = {"JUDGE_KEY": "canary", **OURS}
     done = subprocess.run(
-        (python, "-m", "skillup", "run", "cases", "--json", *options),
+        (*way, python, "-m", "skillup", "run", "cases", "--json", *options),
         cwd=project.root,
         env={**project.environment(), **own, **env},
-        user=user,
-        group=user,
-        extra_groups=[],
+        user=other,
+        group=other,
+        extra_groups=None if other is None else [],
         capture_output=True,
         timeout=GUARD_SECONDS,
         check=False,
@@ -204,10 +241,10 @@ def run_as(user: int, project: Project, *options: str, **env: str) -> Any:
     return json.loads(done.stdout)
 
 
-def tried(base: Path, environment: str, user: int, env: Mapping[str, str]) -> dict[str, bool]:
+def tried(
+    project: Project, environment: str, user: int, env: Mapping[str, str], way: Sequence[str] = ()
+) -> dict[str, bool]:
     """What was open to an agent in that `environment`, of a skillup that `user` runs."""
-    base.mkdir()
-    project = Project(base)
     with valuables(project, user) as targets:
         project.write(
             {
@@ -220,8 +257,9 @@ def tried(base: Path, environment: str, user: int, env: Mapping[str, str]) -> di
         context = json.dumps({"files": files, "literal": True})
         with (project.root / "cases/b-tries.yaml").open("a") as case:
             case.write(f"context: {context}\n")
-        result = run_as(user, project, "--keep-workspaces", "-j", "1", **env)
+        result = run_as(user, project, "--keep-workspaces", "-j", "1", way=way, **env)
     assert [case["status"] for case in result["cases"]] == ["PASS"] * 2, result
+    assert project.record("a-kept/scripted/with_skill/1")["turns"][1]["session_verified"]
     turn = project.record("b-tries/scripted/with_skill/1")["turns"][0]
     (output,) = (i["tool_result"]["content"] for i in turn["transcript"] if i["tool_result"])
     found: dict[str, bool] = json.loads(output)

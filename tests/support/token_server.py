@@ -6,8 +6,11 @@ import base64
 import json
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from tests.support.answering import answering
 
 
 def jwt(expires: float, number: int = 0) -> str:
@@ -25,51 +28,25 @@ def codex_login(refresh_token: str, expires: float) -> dict[str, Any]:
 
 
 def claude_login(refresh_token: str, expires: float) -> dict[str, Any]:
-    oauth = {"accessToken": jwt(expires), "refreshToken": refresh_token}
-    return {
-        "claudeAiOauth": {**oauth, "expiresAt": int(expires * 1000), "scopes": ["user:inference"]}
-    }
+    oauth = {"refreshToken": refresh_token, "expiresAt": int(expires * 1000)}
+    return {"claudeAiOauth": {**oauth, "accessToken": jwt(expires), "scopes": ["user:inference"]}}
 
 
-class TokenServer:
-    """Renews `first`, and what it gave for it, each once."""
+@contextmanager
+def token_server(first: str) -> Iterator[tuple[str, list[str]]]:
+    """Renews `first`, and what it gave for it, each once; its address, and the tokens it got."""
+    used, lock, valid = list[str](), threading.Lock(), first
 
-    def __init__(self, first: str) -> None:
-        self.used: list[str] = []
-        self._valid = first
-        self._lock = threading.Lock()
-        server = self
+    def renew(_: object, body: bytes) -> tuple[int, bytes, dict[str, str]]:
+        nonlocal valid
+        with lock:
+            used.append(str(json.loads(body)["refresh_token"]))
+            status, told = 400, dict[str, Any](error={"code": "refresh_token_reused"})
+            if used[-1] == valid:
+                valid, access = f"renewed-{len(used)}", jwt(time.time() + 86400, len(used))
+                told = {"id_token": access, "access_token": access, "refresh_token": valid}
+                status = 200
+        return status, json.dumps(told).encode(), {"Content-Type": "application/json"}
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                status, answer = server._renew(str(body["refresh_token"]))
-                content = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/oauth/token"
-
-    def __enter__(self) -> TokenServer:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def _renew(self, token: str) -> tuple[int, dict[str, Any]]:
-        with self._lock:
-            self.used.append(token)
-            if token != self._valid:
-                return 400, {"error": {"code": "refresh_token_reused"}}
-            self._valid = f"renewed-{len(self.used)}"
-            access = jwt(time.time() + 86400, len(self.used))
-            return 200, {"id_token": access, "access_token": access, "refresh_token": self._valid}
+    with answering(renew) as url:
+        yield f"{url}/oauth/token", used
