@@ -159,7 +159,7 @@ class Route:
         self.proxy_url = f"http://{self.token}:@127.0.0.1:{port}"  # By which it reaches its hosts
         self.is_open = True
         self.trouble = ""  # Why a request of this turn was not answered
-        self._hosts = [host if ":" in host else f"{host}:443" for host in hosts]
+        self._hosts = [(host if ":" in host else f"{host}:443").lower() for host in hosts]
         self._exchanges: list[ModelExchange] = []
         self._prompts: Sequence[str] = ()
         self._streams, self._mask = streams, mask
@@ -168,11 +168,8 @@ class Route:
 
     def allows(self, target: str) -> bool:
         """Whether `target`, a host and its port, is one of its hosts."""
-        name = target.lower()
-        return any(
-            name.endswith(host[1:].lower()) if host.startswith("*.") else name == host.lower()
-            for host in self._hosts
-        )
+        name, ends = target.lower(), tuple(h[1:] for h in self._hosts if h.startswith("*."))
+        return name in self._hosts or name.endswith(ends)
 
     def placeholder(self, key: str) -> str:
         """What the agent gets in place of a key; in its requests it is replaced by it.

@@ -59,8 +59,7 @@ class Gateway:
 
         And to `hosts`, for which it is a proxy.
         """
-        streams = streams if self._keeps else None
-        made = Route(upstream, self.port, streams, mask, hosts)
+        made = Route(upstream, self.port, streams if self._keeps else None, mask, hosts)
         self._routes[made.token] = made
         return made
 

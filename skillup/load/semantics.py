@@ -31,7 +31,7 @@ from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
-from skillup.schema.suite import Suite, lead_of
+from skillup.schema.suite import SANDBOX, Suite, lead_of
 
 _ERROR = "a run of this suite would be an error"
 _MOST_FOLLOW_UPS = 5
@@ -268,6 +268,11 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             yield document.problem(loc, what, fix, "warning")
     for place, message in unsupported_in(suite):
         yield document.problem(place, message, severity="warning")
+    hosts, opens = suite.environment.allowed_egress, suite.environment.network_policy
+    if (hosts or opens == "allow_all") and os.environ.get(SANDBOX) and not is_trusted(os.environ):
+        loc = ("environment", "allowed_egress" if hosts else "network_policy")
+        what = f"it opens the network of a sandbox, which {SANDBOX} asks for"
+        yield document.problem(loc, what, ALLOW)
     named: list[tuple[Loc, str | None]] = [(loc, skill.path) for loc, skill in skills]
     for n, path in enumerate(suite.environment.read):
         named.append((("environment", "read", n), str(Path(path).expanduser())))

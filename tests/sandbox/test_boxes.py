@@ -181,6 +181,11 @@ def test_a_suite_of_a_strangers_does_nothing_outside(project: Project) -> None:
     found, record = outcome(project)
     assert found["status"] == "PASS", (found["error"], record["turns"])
     assert mine.read_text() == "mine\n"
+    for opens in ("allowed_egress: [x.test]", "network_policy: allow_all"):
+        suite(project, f"{BOX[:-1]}, {opens}}}", running("true"))
+        refused = project.run("run", "cases", env={"SKILLUP_SANDBOX": "auto"})
+        assert (refused.exit_code, "--trust" in refused.stderr) == (2, True), refused.stderr
+        assert outcome(project, SKILLUP_SANDBOX="auto")[0]["status"] == "PASS"
 
 
 def test_a_fork_copies_nothing_that_links_of_its_agents_lead_to(project: Project) -> None:
