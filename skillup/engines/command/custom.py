@@ -28,6 +28,7 @@ from skillup.engines.base import (
     cost_usd,
 )
 from skillup.engines.cli_runner import CliTurn
+from skillup.engines.command.created import OneTurnEngine
 from skillup.engines.command.engine import DescribedEngine
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.environment import Login, find_login
@@ -51,7 +52,7 @@ def custom_engine(name: str, custom: CustomEngine) -> Engine:
     if custom.response_format == "text":
         data |= {"output": "text", "ends_with": "exit"}
     engine = CustomAgent(name, AgentDescription.model_validate(data), custom)
-    return engine if custom.conversation_mode == "stateful" else BatchAgent(engine)
+    return engine if custom.conversation_mode == "stateful" else OneTurnEngine(engine)
 
 
 class CustomResult(DescribedEvents):
@@ -119,14 +120,6 @@ class CustomAgent(DescribedEngine):
         return Availability(
             problem is None, argv, login=found.variable or "its own", problem=problem
         )
-
-
-class BatchAgent:
-    """A custom engine that takes a whole conversation at once: it holds one turn."""
-
-    def __init__(self, engine: CustomAgent) -> None:
-        self.name, self.start, self.check = engine.name, engine.start, engine.check
-        self.skill_directories = engine.skill_directories
 
 
 class CustomTurn(CliTurn):
@@ -305,9 +298,7 @@ class CustomTurn(CliTurn):
         """That it took its session id says nothing of what it still knows: not verified."""
         previous, session = self.turn.previous, self.parser.session_id or ""
         number = previous.messages + 1 if previous is not None else 1
-        now = SessionFingerprint(
-            session_id=session, messages=number, prefix_sha256="", prefix_bytes=0
-        )
+        now = SessionFingerprint(session_id=session, messages=number)
         return replace(
             result,
             session=session,
