@@ -95,8 +95,15 @@ class Gateway:
         has_body = b"content-length" in given or b"transfer-encoding" in given
         try:
             async with anyio.create_task_group() as group:
+                content: Any = body() if has_body else None
                 if not has_body:
                     await anext(body(), None)
+                elif route.is_spent():  # Whether this is another attempt, all of it says
+                    content = b"".join([part async for part in content])
+                    if refusal := route.refusal(exchange):
+                        await connection.refuse(400, refusal.decode(), "application/json")
+                        group.cancel_scope.cancel()
+                        return None
                 asked = pool_to(route.upstream, self._environment, self.pools).stream(
                     request.method,
                     route.upstream.encode()
@@ -104,7 +111,7 @@ class Gateway:
                     headers=[
                         (n, route.with_keys(v)) for n, v in request.headers if n not in _HOP_BY_HOP
                     ],
-                    content=body() if has_body else None,
+                    content=content,
                     extensions={"timeout": {"connect": _CONNECT_SECONDS}},
                 )
                 async with asked as answer:
@@ -233,11 +240,11 @@ class _Connection:
         if data := self._state.send(event):
             await self.stream.send(data)
 
-    async def refuse(self, status: int, why: str) -> None:
+    async def refuse(self, status: int, why: str, kind: str = "text/plain") -> None:
         import h11
 
-        headers = [("content-length", str(len(why))), ("connection", "close")]
-        await self.send(h11.Response(status_code=status, headers=headers))
+        headers = {"content-length": str(len(why)), "content-type": kind, "connection": "close"}
+        await self.send(h11.Response(status_code=status, headers=[*headers.items()]))
         await self.send(h11.Data(data=why.encode()))
 
 

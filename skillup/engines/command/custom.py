@@ -108,18 +108,14 @@ class CustomAgent(DescribedEngine):
         return CustomResult(self.about, trial)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        found, local, http = (
-            find_login(profile, environment, ()),
-            self.custom.local,
-            self.custom.http,
-        )
+        found = find_login(profile, environment, ())
+        local, http = self.custom.local, self.custom.http
         problem = self.error("auth", found.missing) if found.missing else None
         if local is not None and not {"/", "$"} & {*local.command}:  # Others: in the workspace
             problem = self.missing(local.command, environment, Path.cwd()) or problem
         argv = (local.command, *local.args) if local else ("POST", http.url if http else "")
-        return Availability(
-            problem is None, argv, login=found.variable or "its own", problem=problem
-        )
+        login = found.variable or "its own"
+        return Availability(problem is None, argv, login=login, problem=problem)
 
 
 class CustomTurn(CliTurn):
