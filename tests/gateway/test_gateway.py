@@ -243,6 +243,7 @@ async def test_after_its_retries_one_more_attempt_is_answered_and_not_passed_on(
                         assert (await post(route, "/v1/messages", body)).status == status
                     last = route.final_failure(waited=False)
                     failures.append(last and failure_of_model(last))
+            assert route.final_failure(waited=True), "its CLI waited too long to ask again"
     broken = Failure("network", "its model did not answer to the end")
     assert failures == [*[None] * 4, *[broken] * 3, None, None]
     assert len(server.requests) == 7
@@ -368,6 +369,7 @@ async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
             await post(route, "/v1/messages", said("hi"))
         with anyio.fail_after(5):
             await gone.wait()
+        assert route.final_failure(waited=True) is None, "a model that hangs refuses nothing"
         traffic = route.end()
         # As without a gateway, who cannot be reached gives no answer at all.
         nobody = gateway.route("http://127.0.0.1:9")
