@@ -84,7 +84,7 @@ class ModelExchange:
     @property
     def has_failed(self) -> bool:
         """In a way after which CLIs ask again."""
-        status = self.status or 0  # An agent that left was not answered in time
+        status = self.status or 0  # 0: it has not begun; the agent may have left
         return self.broken or status in _PASSING or status >= 500 or (self.ended and not status)
 
     def answered_all(self) -> None:
@@ -162,7 +162,7 @@ class Route:
         self.proxy_url = f"http://{self.token}:@127.0.0.1:{port}"  # By which it reaches its hosts
         self.is_open = True
         self.trouble = ""  # Why a request of this turn was not answered
-        self._retries = 0
+        self._retries = sys.maxsize
         self._last_of_all: ModelExchange | None = None  # After it, an attempt was not passed on
         self._hosts = [host if ":" in host else f"{host}:443" for host in hosts]
         self._exchanges: list[ModelExchange] = []
