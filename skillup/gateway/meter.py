@@ -230,7 +230,7 @@ class Route:
         last = _main(self._exchanges)[-1 - self._retries :]
         return len(last) > self._retries and all(one.has_failed for one in last)
 
-    def refusal(self, exchange: ModelExchange) -> bytes:
+    def refusal(self, exchange: ModelExchange) -> str:
         """What `exchange` is answered if it is one attempt too many; CLIs take it as final.
 
         It is none if the CLI asks another model, or for a purpose of its own. Some would ask again
@@ -238,12 +238,12 @@ class Route:
         """
         *_, last, now = [exchange, exchange, *_main(self._exchanges)]
         if last is now or now is not exchange or last.model != exchange.model:
-            return b""
+            return ""
         self._exchanges.remove(exchange)
         self._last_of_all = last
         what = f"skillup: no attempt follows after `retries: {self._retries}`"
         error = {"type": "invalid_request_error", "code": 400, "message": what}
-        return json.dumps({"type": "error", "error": error}).encode()
+        return json.dumps({"type": "error", "error": error})
 
     def final_failure(self, *, waited: bool) -> ModelExchange | None:
         """The agent's own latest request, if it failed and no further attempt was passed on.

@@ -101,7 +101,7 @@ class Gateway:
                 elif route.is_spent():  # Whether this is another attempt, all of it says
                     content = b"".join([part async for part in content])
                     if refusal := route.refusal(exchange):
-                        await connection.refuse(400, refusal.decode(), "application/json")
+                        await connection.refuse(400, refusal, "application/json")
                         group.cancel_scope.cancel()
                         return None
                 asked = pool_to(route.upstream, self._environment, self.pools).stream(
