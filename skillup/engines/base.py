@@ -167,6 +167,7 @@ class Availability:
     login: str | None = None  # How it would log in, such as `login file`; None: it would not
     problem: TurnError | None = None
     notes: tuple[str, ...] = ()
+    can_fork: bool | None = None  # As its agent told; None: nobody was asked
 
 
 class Engine(Protocol):

@@ -31,6 +31,7 @@ from skillup.engines.events import (
     EventParser,
     Failure,
     KindsByText,
+    failure_of_model,
     kind_of_text,
     parse_retry_after,
     shortened,
@@ -58,7 +59,6 @@ _LAST_LINES, _LINE_CHARACTERS = 4, 500
 _SHORT_BYTES = 1 << 20
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?([\w.+-]*\w)?")
 _VERSION_SECONDS = 60.0
-_OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # its SHA-256
 
 
 @frozen
@@ -355,9 +355,7 @@ class CliTurn:
             if previous is None and not self.turn.slash_command:
                 where = f"{file} holds no user message" if now else "no file of it was found"
                 notices.append(f"the {word} {session_id} cannot be resumed: {where}")
-            now = now or SessionFingerprint(
-                session_id=session_id, messages=0, prefix_sha256=_OF_NOTHING, prefix_bytes=0
-            )
+            now = now or SessionFingerprint(session_id=session_id, messages=0)
         result = replace(
             result,
             session=answered if answered and answered in (None, session_id) else None,
@@ -431,9 +429,11 @@ class CliTurn:
     def _turn_of(
         self, outcome: ProcessOutcome, argv: Sequence[str], secrets: Secrets, last_lines: bytes
     ) -> EngineTurn:
-        engine, parser, error = self.engine, self.parser, None
+        engine, parser, route, error = self.engine, self.parser, self.trial.gateway, None
         parser.end()
-        if failure := self._failure(outcome):
+        waited = outcome.ended_by == "timeout"
+        last = route.final_failure(waited=waited) if route is not None else None
+        if failure := failure_of_model(last) if last is not None else self._failure(outcome):
             evidence = [failure.text] if len(failure.text) > 300 else []
             evidence += parser.notices[-3:]
             if outcome.stderr_tail.strip():
@@ -447,7 +447,7 @@ class CliTurn:
         if outcome.ended_by == "answered" and not engine.spec.two_way:
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
-        if (route := self.trial.gateway) is not None:  # another one in every trial
+        if route is not None:  # another one in every trial
             argv = [argument.replace(route.url, route.upstream) for argument in argv]
         process = ProcessInfo(
             argv=secrets.mask("\0".join(argv)).split("\0"),

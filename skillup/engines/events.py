@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from skillup.engines.base import Progress
 from skillup.frozen import frozen
+from skillup.gateway.meter import ModelExchange
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, Usage
 
@@ -58,15 +59,26 @@ ADVICE = {kind: text for kind, (text,) in _ADVICE.items()}
 
 
 def kind_of_text(text: str, kinds: KindsByText) -> ErrorKind | None:
-    """The kind of the first of the parts that is in the text."""
+    """The kind of the first of the parts that is in the text; a number is no part of an id."""
     plain = text.replace("’", "'")  # CLIs write typographic ones, too
-    found = (kind for kind, parts in kinds.items() if any(part in plain for part in parts))
-    return next(found, None)
+
+    def has(part: str) -> bool:
+        return part in plain and not (part.isdecimal() and not re.search(rf"\b{part}\b", plain))
+
+    return next((kind for kind, parts in kinds.items() if any(map(has, parts))), None)
 
 
 def kind_of_status(status: int) -> ErrorKind:
     """The kind of an HTTP status of the model's server."""
     return _STATUS.get(status, "model_error")
+
+
+def failure_of_model(last: ModelExchange, otherwise: str = "") -> Failure:
+    """By the model's `last` answer; `otherwise`: what the agent says of it."""
+    kind, what = kind_of_status(last.status or 0), f"answered with status {last.status}"
+    if last.broken or last.status is None:
+        kind, what = "network", "did not answer to the end"
+    return Failure(kind, ": ".join(filter(None, (f"its model {what}", last.said or otherwise))))
 
 
 def parse_retry_after(message: str) -> float | None:

@@ -159,9 +159,9 @@ class _SharedAttempt:
 
     async def run_tree(self, root: PrefixNode) -> None:
         """Run all jobs of the tree."""
-        engine = self.run.engines[root.jobs[0].profile.name][0]
+        engine, here = self.run.engines[root.jobs[0].profile.name]
         try:
-            if isinstance(engine, SessionForker):
+            if isinstance(engine, SessionForker) and here.can_fork is not False:
                 await self._run_node(root, None)
                 return
             needed_by = "which branches and --trials-from-turn need"

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ _METERED = re.compile(
 )
 _TELLING = re.compile(rb'\ndata:([^\n]*"usage[^\n]*)')  # usage, usageMetadata
 _REFUSED = frozenset({429, 503, 529})  # Statuses that ask to come again later
+_PASSING = frozenset({408, 409, 429})  # After these, and 5xx, CLIs ask the same again
 _LONGEST = 4 << 20  # Bytes of a request, or of an answer, that are looked at
 _MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
 _SALT = secrets.token_bytes(16)
@@ -36,10 +38,12 @@ class ModelExchange:
         self.is_metered = _METERED.search(path.partition("?")[0]) is not None
         self.is_main = False  # It has tools, and the message that is asked now
         self.continued: bool | None = None  # It holds all `prompts`; None: it is too long to say
+        self.model: object = None  # Which is asked, where the body says it
         self.status: int | None = None  # None: the provider did not answer
         self.retry_after: float | None = None
         self.ended = False  # Or broken off
         self.broken = False  # By the provider
+        self.said = ""  # The answer's message, as errors have one
         self.sha256 = hashlib.sha256()
         self.request, self.answer = bytearray(), bytearray()
         self._last: deque[bytes] = deque()  # Of a long answer, and how many bytes they are
@@ -58,6 +62,7 @@ class ModelExchange:
         if self.is_metered and not self.is_main:
             with suppress(*_MALFORMED):
                 body = json.loads(self.request)
+                self.model = body.get("model")
                 items = body.get("messages") or body.get("input") or body.get("contents") or ()
                 texts = list(_user_texts(items))
                 has_tools = bool(body.get("tools")) or b'"additional_tools"' in self.request
@@ -84,6 +89,12 @@ class ModelExchange:
             while self._size - len(self._last[0]) >= _LONGEST // 2:
                 self._size -= len(self._last.popleft())
 
+    @property
+    def has_failed(self) -> bool:
+        """In a way after which CLIs ask again."""
+        status = self.status or 0  # 0: it has not begun; the agent may have left
+        return self.broken or status in _PASSING or status >= 500 or (self.ended and not status)
+
     def answered_all(self) -> None:
         """The answer has ended; it is JSON, or events."""
         self.ended = True
@@ -100,6 +111,7 @@ class ModelExchange:
         for name, value in dict(found.get("usage") or found.get("usageMetadata") or ()).items():
             counts = value if isinstance(value, dict) else {name: value}  # Some are details
             self._counts |= {k: v for k, v in counts.items() if isinstance(v, int)}
+        self.said = found["message"] if isinstance(found.get("message"), str) else self.said
         return found
 
     def usage(self) -> Usage | None:
@@ -160,6 +172,8 @@ class Route:
         self.is_open = True
         self.trouble = ""  # Why a request of this turn was not answered
         self._hosts = [(host if ":" in host else f"{host}:443").lower() for host in hosts]
+        self._retries = sys.maxsize
+        self._last_of_all: ModelExchange | None = None  # After it, an attempt was not passed on
         self._exchanges: list[ModelExchange] = []
         self._prompts: Sequence[str] = ()
         self._streams, self._mask = streams, mask
@@ -207,9 +221,10 @@ class Route:
             yield whole.removesuffix(begun)
         yield begun
 
-    def begin(self, stem: str, prompts: Sequence[str]) -> None:
-        """A turn begins; `prompts`: all messages of the conversation, its own last."""
-        self._prompts, self.trouble = prompts, ""
+    def begin(self, stem: str, prompts: Sequence[str], retries: int = sys.maxsize) -> None:
+        """A turn, with all `prompts` so far, its own last; so many `retries` of a request pass."""
+        self._prompts, self._retries = prompts, retries
+        self.trouble, self._last_of_all = "", None
         if self._streams is not None:
             self._stream = self._streams.open(f"{stem}.http.jsonl")
 
@@ -228,6 +243,37 @@ class Route:
         """The agent's own latest request whose answer has begun, or was broken off."""
         known = [one for one in _main(self._exchanges) if one.ended or one.status is not None]
         return known[-1] if known else None
+
+    def is_spent(self) -> bool:
+        """Whether the agent's own latest requests failed, as many as it may make."""
+        last = _main(self._exchanges)[-1 - self._retries :]
+        return len(last) > self._retries and all(one.has_failed for one in last)
+
+    def refusal(self, exchange: ModelExchange) -> str:
+        """What `exchange` is answered if it is one attempt too many; CLIs take it as final.
+
+        It is none if the CLI asks another model, or for a purpose of its own. Some would ask again
+        if they found the words of a provider that is overloaded in it.
+        """
+        *_, last, now = [exchange, exchange, *_main(self._exchanges)]
+        if last is now or now is not exchange or last.model != exchange.model:
+            return ""
+        self._exchanges.remove(exchange)
+        self._last_of_all = last
+        what = f"skillup: no attempt follows after `retries: {self._retries}`"
+        error = {"type": "invalid_request_error", "code": 400, "message": what}
+        return json.dumps({"type": "error", "error": error})
+
+    def final_failure(self, *, waited: bool) -> ModelExchange | None:
+        """The agent's own latest request, if it failed and no further attempt was passed on.
+
+        Or the agent `waited` to make one, until its time was over.
+        """
+        last = self.last_answered()
+        if last is None or last is self._last_of_all:
+            return last
+        left = last.status is None and not last.broken  # It was still asking
+        return last if waited and last.has_failed and not left else None
 
     def end(self) -> Traffic:
         """The turn is over: what passed since the one before."""

@@ -107,11 +107,16 @@ class Gateway:
         self.client = self.client or open_client(self._environment)
         asked = route.with_keys(exchange.path.encode(errors="replace"), b"key=").decode()
         try:
+            content: Any = body() if has_body else None
+            if has_body and route.is_spent():  # Whether this is another attempt, all of it says
+                content = b"".join([part async for part in content])
+                if refusal := route.refusal(exchange):
+                    return web.Response(status=400, text=refusal, content_type="application/json")
             async with self.client.request(
                 request.method,
                 URL(route.upstream + asked, encoded=True),
                 headers=_passed_on(request.raw_headers, route.with_keys),
-                data=body() if has_body else None,
+                data=content,
                 proxy=proxy_to(route.upstream, self._environment),
                 allow_redirects=False,
             ) as told:

@@ -120,8 +120,8 @@ class SessionFingerprint(Stored):
 
     session_id: str = Field(description="The engine's id of the session.")
     messages: int = Field(description="User messages in the session.")
-    prefix_sha256: str = Field(description="Of the file's bytes up to `prefix_bytes`.")
-    prefix_bytes: int = Field(description="How much of the file the hash is over.")
+    prefix_sha256: str = Field("", description="Of the file's bytes up to `prefix_bytes`.")
+    prefix_bytes: int = Field(0, description="How much of the file the hash is over.")
     seeded: bool = Field(False, description="It was made of a history.")
 
 

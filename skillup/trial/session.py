@@ -27,7 +27,6 @@ from skillup.engines.base import (
     TurnRequest,
     cost_usd,
 )
-from skillup.engines.events import kind_of_status
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.gateway.meter import Route
@@ -73,7 +72,8 @@ class LiveSession:
         if not request.slash_command:  # the CLI makes another message of it
             self.prompts = (*self.prompts, request.prompt)
         if route is not None:
-            route.begin(request.stem or f"turn-{request.number:02d}", self.prompts)
+            stem = request.stem or f"turn-{request.number:02d}"
+            route.begin(stem, self.prompts, self.context.profile.retries)
         found = await call_engine(
             lambda: self._deliver(request), "the turn could not be run", self.context.workspace
         )
@@ -297,13 +297,7 @@ def compared(outcome: EngineTurn, route: Route, profile: Profile) -> EngineTurn:
         if traffic.refused and error.kind in REFUSALS:
             wait = traffic.refused[-1].retry_after_seconds or wait
         evidence = "\n".join(filter(None, (error.evidence, route.trouble)))
-        changed: dict[str, Any] = {"retry_after_seconds": wait, "evidence": evidence}
-        asked = traffic.requests + traffic.side_requests
-        if error.kind == "timeout" and len(traffic.refused) == asked:  # It never gave up
-            status = traffic.refused[-1].status
-            what = f"{error.message}; the provider refused all {asked} requests ({status})"
-            changed |= {"kind": kind_of_status(status), "message": what}
-        error = error.model_copy(update=changed)
+        error = error.model_copy(update={"retry_after_seconds": wait, "evidence": evidence})
     elif told and seen and traffic.usage:
         differs = not told.agrees(traffic.usage) and not told.agrees(seen)
         said = f"{told.input_tokens} input and {told.output_tokens} output tokens"

@@ -135,8 +135,8 @@ def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
     if gateway is None or profile.gateway == "off" or profile.isolation == "shared":
         return trial
     # As an AddressedEngine: `isinstance` takes longer than all the rest.
-    found = engine.model_address(trial) if hasattr(engine, "model_address") else None
-    if found is None:
+    address = getattr(engine, "model_address", None)
+    if address is None or (found := address(trial)) is None:
         return trial
     (url, names), given = found, (trial.environment, trial.extra_env)
     secrets = trial.secrets.also_of({**given[0], **given[1]}, names)

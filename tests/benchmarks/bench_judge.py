@@ -3,7 +3,7 @@
     python -m tests.benchmarks.bench_judge [TRIALS]
 
 Trials of one turn with one check, then of three with three each, as the store writes them. Times
-differ from machine to machine, ratios less; memory is the peak of the whole process while it judges, and what it was before.
+differ from machine to machine, ratios less; memory is the peak of the whole process.
 """
 
 from __future__ import annotations

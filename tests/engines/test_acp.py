@@ -282,7 +282,8 @@ def test_a_session_is_forked_by_an_agent_that_offers_it(
     cases = run_of(project, BRANCHES, session=session, env={"QUIRKS": quirks})
     if not quirks:
         assert [case["error"]["kind"] for case in cases] == ["unsupported"] * 2
-        assert "Small agent offers no way to fork a session" in cases[0]["error"]["message"]
+        assert "acp cannot fork a session" in cases[0]["error"]["message"]
+        assert not project.record("case/else/a/with_skill/1")["turns"], "before anything is asked"
         return
     assert [case["status"] for case in cases] == ["PASS"] * 2
     records = [project.record(f"{name}/a/with_skill/1") for name in ("case", "case/else")]

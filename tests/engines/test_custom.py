@@ -145,7 +145,11 @@ ERRORS = [
 def test_what_goes_wrong_is_an_error_of_its_kind(custom: str, tmp_path: Path, service: str) -> None:
     own = [(turns, kind) for form, turns, kind in ERRORS if form is custom]
     held = project(tmp_path, custom, *(turns for turns, _ in own))
-    held.run("run", ".", "-j", "5", env={"MY_TOKEN": KEY, "AGENT_URL": service})
+    mine = custom.replace("../agent.py", str(held.root / "agent.py"))
+    held.write({"engines/mine.yaml": f"engine: command\ncustom:{mine}"})
+    held.write({"engines/other.yaml": "engine: codex\ncommand: [false]\n"})  # has a gateway
+    more = ("-j", "5", "-e", "mine", "-e", "other")
+    held.run("run", ".", *more, env={"MY_TOKEN": KEY, "AGENT_URL": service})
     found = {
         turns[-1]: held.record(f"{turns[-1]}/mine/with_skill/1")["turns"][-1] for turns, _ in own
     }

@@ -261,6 +261,7 @@ def test_an_agent_that_prints_text_is_resumed_with_proof(tmp_path: Path) -> None
         (TELLS, {}, {}, {"system": "Be terse."}, "unsupported"),
         (TELLS, {}, {"isolation": "shared", "base_url": "http://x"}, {}, "unsupported"),
         ("sys.exit('try: no credit')", {"errors": {"quota": ["no credit"]}}, {}, {}, "quota"),
+        ("sys.exit('a1529: 401')", {"errors": {"quota": ["529"], "auth": ["401"]}}, {}, {}, "auth"),
     ],
 )
 def test_what_goes_wrong_has_its_kind(

@@ -7,7 +7,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ from anyio.abc import ByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
 from skillup.engines.base import EngineTurn
+from skillup.engines.events import Failure, failure_of_model
 from skillup.gateway.meter import Route
 from skillup.gateway.server import Gateway, open_gateway
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import Traffic, TurnError, Usage
 from skillup.trial.session import compared
-from tests.support.model_server import Answer, HttpError, ModelServer, Text, by_rules
+from tests.support.model_server import Answer, Drop, HttpError, ModelServer, Reply, Text, by_rules
 from tests.support.model_server import Usage as Counts
 
 pytestmark = pytest.mark.anyio
@@ -212,6 +213,29 @@ async def test_requests_of_the_clis_own_are_counted_apart_and_refusals_say_how_l
     assert (second.requests, second.side_requests, second.continued) == (1, 1, True)
 
 
+async def test_after_its_retries_one_more_attempt_is_answered_and_not_passed_on() -> None:
+    """None: the provider breaks it off; 400: it is not asked. A title, another model is."""
+    own, title, other = said("do it"), said("do it", tools=False), said("do it", model="other")
+    plan = [(own, 529), (own, 200), (own, 500), (own, None), (own, 400), (own, 400), (title, 503)]
+    replies: dict[int | None, Reply] = {200: Text("fine"), None: Drop()}
+    replies |= {status: HttpError(status, "no") for status in (500, 503, 529)}
+    failures = []
+    with ModelServer(lambda _: replies[status]) as server:
+        async with open_gateway({}) as gateway:
+            route = gateway.route(server.url)
+            for turn in ([*plan, (other, 503)], [(own, 529)]):
+                route.begin("turn", ["do it"], 1)
+                for body, status in turn:
+                    with suppress(httpcore2.RemoteProtocolError):
+                        assert (await post(route, "/v1/messages", body)).status == status
+                    last = route.final_failure(waited=False)
+                    failures.append(last and failure_of_model(last))
+            assert route.final_failure(waited=True), "its CLI waited too long to ask again"
+    broken = Failure("network", "its model did not answer to the end")
+    assert failures == [*[None] * 4, *[broken] * 3, None, None]
+    assert len(server.requests) == 7
+
+
 @pytest.mark.parametrize(
     ("told", "error", "notes"),
     [
@@ -329,6 +353,7 @@ async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
             await post(route, "/v1/messages", said("hi"))
         with anyio.fail_after(5):
             await gone.wait()
+        assert route.final_failure(waited=True) is None, "a model that hangs refuses nothing"
         traffic = route.end()
         # As without a gateway, who cannot be reached gives no answer at all.
         nobody = gateway.route("http://127.0.0.1:9")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,17 +25,18 @@ import psutil
 from skillup.app.conformance.model import INPUT, OUTPUT, ConformanceModel
 from skillup.app.planning import RunRequest
 from skillup.app.run_session import RunSession
-from skillup.engines.base import NoStreams, SessionResumer, TrialContext, TurnRequest
+from skillup.engines.base import Engine, NoStreams, SessionResumer, TrialContext, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
+from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Selection, make_plan
 from skillup.process.tree import TRIAL_VARIABLE, has_assignment, new_marker
-from skillup.reports.terminal.layout import Part, make_console, print_table
-from skillup.reports.text import one_line, plain
+from skillup.reports.terminal.layout import Part, make_console, print_table, print_whole
+from skillup.reports.text import one_line
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnRecord
@@ -103,7 +104,7 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
             nowhere = main.model_copy(update={"base_url": _NO_PORT, "gateway": "off"})
             os.environ[key] = "sk-conformance-0123456789"
             began = time.monotonic()
-            why = anyio.run(_long_message, main, root / uuid.uuid4().hex, model)
+            why = _tried(_long_message, main, root, model)
             suite = _suite(root / "suite", max(1.0, (time.monotonic() - began) / _TURN_SECONDS))
             done: dict[str, tuple[Job, Record, Grade]] = {}
             tags: tuple[str, ...] = ("main", "mixed") if mixed else ("main",)
@@ -115,7 +116,7 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
             rows = [*_of_cases(done), _row("A long message arrives whole", why)]
             rows += _of_records(done, model)
             for name, attempt in _ATTEMPTS.items():
-                rows.append(_row(name, anyio.run(attempt, main, root / uuid.uuid4().hex, model)))
+                rows.append(_row(name, _tried(attempt, main, root, model)))
             for place in ("home", "above"):
                 leaked = any(f"{_DECOY}-{place}" in str(asked.body) for asked in model.requests)
                 why = "requests hold a decoy's text" if leaked else None
@@ -136,8 +137,6 @@ def conformance(names: Sequence[str], say: Callable[[str], None]) -> dict[str, l
 
 def print_conformance(found: Mapping[str, Sequence[Behaviour]]) -> None:
     """A row for each behaviour, a column for each profile; then why not."""
-    from rich.text import Text
-
     console = make_console(sys.stdout)
     names = [row.name for row in next(iter(found.values()))]
     cells: list[Sequence[Part]] = [
@@ -148,8 +147,8 @@ def print_conformance(found: Mapping[str, Sequence[Behaviour]]) -> None:
     for profile, rows in found.items():
         for row in rows:
             if row.why:
-                text = plain(f"{profile}: {row.name}: {one_line(row.why, 300)}")
-                console.print(Text(text, style="dim"), soft_wrap=True)
+                text = f"{profile}: {row.name}: {one_line(row.why, 300)}"
+                print_whole(console, text, "dim")
 
 
 def _row(name: str, why: str | int | None) -> Behaviour:
@@ -185,10 +184,8 @@ def _suite(copy: Path, slower: float) -> Path:
     """The suite, with the time limits that it needs where all is so many times `slower`."""
     copytree(SUITE, copy)
     for file in copy.rglob("*.yaml"):
-        changed = _LIMIT.sub(
-            lambda of: f"{of[1]}{float(of[2]) * slower:g}", file.read_text("utf-8")
-        )
-        file.write_text(changed, "utf-8")
+        text = _LIMIT.sub(lambda of: f"{of[1]}{float(of[2]) * slower:g}", file.read_text("utf-8"))
+        file.write_text(text, "utf-8")
     return copy
 
 
@@ -239,20 +236,16 @@ def _of_records(
     unknown = sum(turn.unknown_events + turn.unread_lines for turn in ended)
     asked = [str(a.body) for a in model.requests if a.tools and "word-one" in str(a.body)]
     listed = any("bowing thrice" in str(a.body) for a in model.requests)
-    failed = sum(asked.step == ("fail", "500") for asked in model.requests)
+    system = asked and all("the-system-text" in body for body in asked)
+    tries = sum(asked.step == ("fail", "500") for asked in model.requests)
+    many = None if 0 < tries <= 2 else f"with 1 the model is asked {tries} times"
     return [
         _row("Every resumed turn is proved", str(unproven) if unproven or not resumed else None),
         _row("The usage of a turn is its own", _usage_problem(turns)),
         _row("Requests of its own are not counted", _traffic_problem(turns)),
         _row("A skill is offered to the model", None if listed else "no request has it"),
-        _row(
-            "The system text is in every request",
-            None if asked and all("the-system-text" in body for body in asked) else "it is not",
-        ),
-        _row(
-            "`retries` holds",
-            None if 0 < failed <= 2 else f"with 1 the model is asked {failed} times",
-        ),
+        _row("The system text is in every request", None if system else "it is not"),
+        _row("`retries` holds", many),
         _row("Every event is understood", f"{unknown} are not" if unknown else None),
     ]
 
@@ -274,34 +267,27 @@ def _traffic_problem(turns: Sequence[TurnRecord]) -> str | None:
 # What no case can say: engines are asked themselves.
 
 
-def _trial(profile: Profile, folder: Path) -> TrialContext:
-    for name in ("workspace", "home"):
-        (folder / name).mkdir(parents=True)
-    return TrialContext(
-        profile=profile,
-        workspace=folder / "workspace",
-        home=folder / "home",
-        streams=NoStreams(),
-        environment=dict(os.environ),
-        extra_env=profile.env,
-        marker=new_marker(),
-        session_id=str(uuid.uuid4()),
-    )
+Attempt = Callable[[Engine, TrialContext, ConformanceModel], Awaitable[str | None]]  # Why not
 
 
-async def _long_message(profile: Profile, folder: Path, model: ConformanceModel) -> str | None:
+def _tried(attempt: Attempt, profile: Profile, root: Path, model: ConformanceModel) -> str | None:
+    own = {"marker": new_marker(), "session_id": str(uuid.uuid4()), "streams": NoStreams()}
+    trial = context_in(root / uuid.uuid4().hex, profile, dict(os.environ), **own)
+    return anyio.run(attempt, engine_of(profile), trial, model)
+
+
+async def _long_message(engine: Engine, trial: TrialContext, model: ConformanceModel) -> str | None:
     """Longer than one argument of a program may be."""
     text = 'long "text" \\ ünï\n\U0001f600 ' * 6_000 + "end-of-it"
     turn = TurnRequest(1, f"{text}\nmodel> say: Read.")
-    error = (await engine_of(profile).start(turn, _trial(profile, folder))).error
+    error = (await engine.start(turn, trial)).error
     if error is not None:
         return f"{error.kind}: {error.message}"
     told = (message for asked in model.requests for _, message in asked.messages)
     return None if any(text in message for message in told) else "no request has it"
 
 
-async def _unknown_session(profile: Profile, folder: Path, _: ConformanceModel) -> str | None:
-    engine, trial = engine_of(profile), _trial(profile, folder)
+async def _unknown_session(engine: Engine, trial: TrialContext, _: object) -> str | None:
     if not isinstance(engine, SessionResumer):
         return "no_resume: it cannot resume"
     turn = TurnRequest(2, "Hello.\nmodel> say: Hello.", timeout_seconds=60)
@@ -310,8 +296,7 @@ async def _unknown_session(profile: Profile, folder: Path, _: ConformanceModel) 
     return None if kind in ("session_lost", "session_mismatch") else f"{kind}: {error}"
 
 
-async def _lost_session(profile: Profile, folder: Path, model: ConformanceModel) -> str | None:
-    engine, trial = engine_of(profile), _trial(profile, folder)
+async def _lost_session(engine: Engine, trial: TrialContext, model: ConformanceModel) -> str | None:
     if not isinstance(engine, SessionResumer):
         return "no_resume: it cannot resume"
     first = await engine.start(TurnRequest(1, "Hello.\nmodel> say: Hello."), trial)
@@ -326,8 +311,7 @@ async def _lost_session(profile: Profile, folder: Path, model: ConformanceModel)
     return None if len(model.requests) == asked else "the model was asked all the same"
 
 
-async def _cancelled(profile: Profile, folder: Path, model: ConformanceModel) -> str | None:
-    engine, trial = engine_of(profile), _trial(profile, folder)
+async def _cancelled(engine: Engine, trial: TrialContext, model: ConformanceModel) -> str | None:
     asked = len(model.requests)
     turn = TurnRequest(1, "Wait.\nmodel> shell: sleep 300\nmodel> say: Waited.")
     async with anyio.create_task_group() as group:
@@ -340,7 +324,6 @@ async def _cancelled(profile: Profile, folder: Path, model: ConformanceModel) ->
     return f"processes are left: {left}" if left else None
 
 
-Attempt = Callable[[Profile, Path, ConformanceModel], Any]
 _ATTEMPTS: dict[str, Attempt] = {
     "An unknown session is refused": _unknown_session,
     "A session that lost its turns is `session_lost`": _lost_session,

@@ -60,11 +60,8 @@ def read(path: str, body: dict[str, Any]) -> Asked:
         calls |= any(b.get("type") == "tool_use" or "functionCall" in b for b in blocks)
         rounds += calls and not in_calls
         in_calls = calls
-        text = (
-            content
-            if isinstance(content, str)
-            else content_text([block for block in blocks if isinstance(block.get("text"), str)])
-        )
+        texts = [block for block in blocks if isinstance(block.get("text"), str)]
+        text = content if isinstance(content, str) else content_text(texts)
         if role == "user" and (found := _STEP.findall(text)):
             steps, rounds = tuple(found), 0
         if text and role in ("user", "assistant", "model"):

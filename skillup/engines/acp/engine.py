@@ -14,16 +14,16 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.engines.acp.events import AcpEvents
-from skillup.engines.base import EngineTurn, TrialContext, TurnRequest, cost_usd
+from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest, cost_usd
 from skillup.engines.cli_runner import CliEngine, CliSpec, CliTurn
 from skillup.engines.created_sessions import UnwritableError, copy_home
 from skillup.engines.environment import Login, trial_environment
-from skillup.engines.events import as_dict, kind_of_status
+from skillup.engines.events import Failure, as_dict, failure_of_model
 from skillup.gateway.meter import Route, flat
 from skillup.process.live import LiveSlot
 from skillup.process.run import ProcessRequest
 from skillup.schema.profile import Profile
-from skillup.schema.record import ErrorKind, SessionFingerprint, TurnError
+from skillup.schema.record import SessionFingerprint, TurnError
 
 _FIELDS = {"base_url": "base_url", "key": "api_key_env", "model": "model"}
 """Filled in where `{…}` is in `env` or `args` of a profile; with its key that must be there."""
@@ -45,6 +45,7 @@ class Acp(CliEngine):
         takes_system=False,
         two_way=True,
     )
+    _can_fork: bool | None = None
 
     def arguments(
         self, turn: TurnRequest | None, trial: TrialContext, session_id: str | None, login: Login
@@ -124,11 +125,12 @@ class Acp(CliEngine):
         env = self.environment(child, login)
         request = ProcessRequest(argv, child.workspace, env, marker=child.marker)
         failure = await self._asked(child.box.request, request, parser)
-        return EngineTurn(parser.session_id, error=self.error(*failure) if failure else None)
+        error = self.error(failure.kind, failure.text) if failure else None
+        return EngineTurn(parser.session_id, error=error)
 
     async def _asked(
         self, within: _Within, request: ProcessRequest, parser: AcpEvents
-    ) -> tuple[ErrorKind, str] | None:
+    ) -> Failure | None:
         """What went wrong when a process was asked for no turn."""
         about: Any = {"stdin": parser.outgoing, "timeout_seconds": _CHECK_SECONDS, "lingers": True}
         request = replace(request, has_answered=lambda: parser.closed, **about)
@@ -139,12 +141,13 @@ class Acp(CliEngine):
             return parser.outgoing
 
         outcome = await LiveSlot(stays=False).run(within(request), take)
-        if parser.finished:
-            return None
-        if parser.failure:
-            return parser.failure.kind, parser.failure.text
+        if parser.finished or parser.failure:
+            return parser.failure
         why = outcome.start_error or outcome.stderr_tail.strip() or "it gave no answer"
-        return "engine_not_usable", why.splitlines()[-1]
+        return Failure("engine_not_usable", why.splitlines()[-1])
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        return replace(await super().check(profile, environment), can_fork=self._can_fork)
 
     async def version(
         self, profile: Profile, login: Login, env: Mapping[str, str]
@@ -154,15 +157,14 @@ class Acp(CliEngine):
             return problem, None
         parser = AcpEvents(None, {}, profile.permission)
         fill = _filling(profile, login)
-        request = ProcessRequest(
-            (*self.command(profile), *map(fill, profile.args)),
-            Path.cwd(),
-            {**env, **{name: fill(text) for name, text in profile.env.items()}},
-        )
+        argv = (*self.command(profile), *map(fill, profile.args))
+        env = {**env, **{name: fill(text) for name, text in profile.env.items()}}
+        request = ProcessRequest(argv, Path.cwd(), env)
         failure = await self._asked(lambda one: one, request, parser)
+        self._can_fork = parser.can_fork
         if failure is None:
             return None, parser.version
-        return self.error("engine_not_usable", f"the handshake failed: {failure[1]}"), None
+        return self.error("engine_not_usable", f"the handshake failed: {failure.text}"), None
 
 
 class AcpTurn(CliTurn):
@@ -204,9 +206,6 @@ class AcpTurn(CliTurn):
         last = parser.last_answered if parser.finished else parser.look_at_model()
         if route is None or last is None:
             return error
-        kind, what = kind_of_status(last.status or 0), f"answered with status {last.status}"
-        if last.status is None or last.broken:
-            kind, what = "network", "did not answer to the end"
         # The agent may have been ended in the middle of it; a provider may tell no usage.
         unexplained = error is None or error.kind == "protocol"
         cut = last.broken and (last.status is None or unexplained)
@@ -214,10 +213,9 @@ class AcpTurn(CliTurn):
         if not (cut or empty or last.status not in (None, 200)):
             return error
         text = parser.failure.text if parser.failure else parser.response or "there was no answer"
-        made = self.engine.error(
-            kind, f"its model {what}: {text}".replace(route.url, route.upstream)
-        )
-        return made.model_copy(update={"evidence": error.evidence if error is not None else ""})
+        failure = failure_of_model(last, text.replace(route.url, route.upstream))
+        evidence = error.evidence if error is not None else ""
+        return self.engine.error(failure.kind, self.trial.secrets.mask(failure.text), evidence)
 
     def _loss(self, previous: SessionFingerprint) -> str | None:
         """Why the earlier turns are not known to be in the session that was loaded."""
@@ -240,8 +238,7 @@ def _with_message(
 ) -> SessionFingerprint:
     """What a session holds with one more message of the user; its blanks do not count."""
     text = flat(message).encode("utf-8", "replace")
-    empty = {"messages": 0, "prefix_sha256": "", "prefix_bytes": 0}
-    had = before or SessionFingerprint(session_id=session or "", **empty)
+    had = before or SessionFingerprint(session_id=session or "", messages=0)
     return SessionFingerprint(
         session_id=had.session_id,
         messages=had.messages + 1,

@@ -173,6 +173,7 @@ class AcpEvents(EventParser):
         self.session, self._place, self._permission = resumed, place, permission
         self._answers = answers
         self.agent, self.number = "", 0
+        self.can_fork = False
         self.replayed: list[str] | None = None  # Messages of the user in the session, if shown
         self.loaded = False  # The session comes from another process
         self.prompted = False  # The message was sent
@@ -250,13 +251,12 @@ class AcpEvents(EventParser):
         self.agent = as_text(info.get("name"))
         self.version = as_text(info.get("version")) or None
         can = as_dict(result.get("agentCapabilities"))
-        replays = can.get("loadSession") is True
-        can_load = replays or "resume" in as_dict(can.get("sessionCapabilities"))
+        of_session = as_dict(can.get("sessionCapabilities"))
+        replays, self.can_fork = can.get("loadSession") is True, "fork" in of_session
+        can_load = replays or "resume" in of_session
         if version != _CLIENT["protocolVersion"]:
             what = "of the Agent Client Protocol it speaks version"
             self._fail("engine_not_usable", f"{what} {as_text(version) or '?'}, and skillup 1")
-        elif self._forked is not None and "fork" not in as_dict(can.get("sessionCapabilities")):
-            self._fail("unsupported", f"{self.agent or 'it'} offers no way to fork a session")
         elif self._forked is not None:
             self._request("session/fork", self._opened, sessionId=self._forked, **self._place)
         elif self._prompt is None:

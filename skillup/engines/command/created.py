@@ -102,8 +102,7 @@ class WritingDescribedEngine(DescribedEngine, WritingCliEngine):
             run=trial.box.run,  # it reads what is in the workspace
         )
         session = filled(seed.session, values) if seed.session else trial.session_id
-        home = self.engine_home(trial, env)
-        file = self.session_rows(trial, home, session)
+        file = self.session_rows(trial, self.engine_home(trial, env), session)
         taken = self.fingerprint(file, session)
         if taken is None:
             said = done.start_error or done.stderr or done.stdout
@@ -146,8 +145,7 @@ def rows_of_history(
         if item.tool_result is not None:
             result = item.tool_result
             given: dict[str, Any] = {"call_id": result.call_id, "content": result.content}
-            given["failed"] = _FAILED.get(result.status)
-            given["name"] = names.get(result.call_id)
+            given |= {"failed": _FAILED.get(result.status), "name": names.get(result.call_id)}
             templates += [(seed.result, given)] if seed.result is not None else []
         elif item.role == "user":
             templates.append((seed.user, text))
@@ -157,15 +155,10 @@ def rows_of_history(
                 server, name, arguments = own_call(call, tools)
                 names[call.id] = f"{server}__{name}" if server else name
                 known = results.get(call.id)
-                of_call: dict[str, Any] = {
-                    "call_id": call.id,
-                    "name": names[call.id],
-                    "arguments": arguments,
-                }
+                of_call: dict[str, Any] = {"call_id": call.id, "name": names[call.id]}
                 if known is not None:
-                    of_call |= {"content": known.content}
-                    of_call["failed"] = _FAILED.get(known.status)
-                calls.append(of_call)
+                    of_call |= {"content": known.content, "failed": _FAILED.get(known.status)}
+                calls.append({**of_call, "arguments": arguments})
             templates.append((seed.assistant, {**text, "calls": calls}))
     rows, parent = [], None
     for number, (template, own) in enumerate(templates, start=1):

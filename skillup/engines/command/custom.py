@@ -28,6 +28,7 @@ from skillup.engines.base import (
     cost_usd,
 )
 from skillup.engines.cli_runner import CliTurn
+from skillup.engines.command.created import OneTurnEngine
 from skillup.engines.command.engine import DescribedEngine
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.environment import Login, find_login
@@ -50,7 +51,7 @@ def custom_engine(name: str, custom: CustomEngine) -> Engine:
     if custom.response_format == "text":
         data |= {"output": "text", "ends_with": "exit"}
     engine = CustomAgent(name, AgentDescription.model_validate(data), custom)
-    return engine if custom.conversation_mode == "stateful" else BatchAgent(engine)
+    return engine if custom.conversation_mode == "stateful" else OneTurnEngine(engine)
 
 
 class CustomResult(DescribedEvents):
@@ -106,26 +107,14 @@ class CustomAgent(DescribedEngine):
         return CustomResult(self.about, trial)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        found, local, http = (
-            find_login(profile, environment, ()),
-            self.custom.local,
-            self.custom.http,
-        )
+        found = find_login(profile, environment, ())
+        local, http = self.custom.local, self.custom.http
         problem = self.error("auth", found.missing) if found.missing else None
         if local is not None and not {"/", "$"} & {*local.command}:  # Others: in the workspace
             problem = self.missing(local.command, environment, Path.cwd()) or problem
         argv = (local.command, *local.args) if local else ("POST", http.url if http else "")
-        return Availability(
-            problem is None, argv, login=found.variable or "its own", problem=problem
-        )
-
-
-class BatchAgent:
-    """A custom engine that takes a whole conversation at once: it holds one turn."""
-
-    def __init__(self, engine: CustomAgent) -> None:
-        self.name, self.start, self.check = engine.name, engine.start, engine.check
-        self.skill_directories = engine.skill_directories
+        login = found.variable or "its own"
+        return Availability(problem is None, argv, login=login, problem=problem)
 
 
 class CustomTurn(CliTurn):
@@ -297,9 +286,7 @@ class CustomTurn(CliTurn):
         """That it took its session id says nothing of what it still knows: not verified."""
         previous, session = self.turn.previous, self.parser.session_id or ""
         number = previous.messages + 1 if previous is not None else 1
-        now = SessionFingerprint(
-            session_id=session, messages=number, prefix_sha256="", prefix_bytes=0
-        )
+        now = SessionFingerprint(session_id=session, messages=number)
         return replace(
             result,
             session=session,

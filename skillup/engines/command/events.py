@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -209,19 +210,11 @@ class DescribedEvents(EventParser):
     def _fail(self, said: str, status: Any) -> None:
         if not said and status is None:
             return
-        said = said or "it ended the turn with an error"
-        self._failure = failure_of(self._about, said, status)
+        said, number = said or "it ended the turn with an error", as_text(status)
+        by_status = kind_of_status(int(number) if re.fullmatch("[0-9]{3}", number) else 0)
+        # Its own words outrank the status.
+        self._failure = Failure(kind_of_text(said, self._about.errors) or by_status, said)
         self.closed = False
-
-
-def failure_of(about: AgentDescription, said: str, status: Any = None) -> Failure:
-    """What an agent says of an error; its own words outrank the status."""
-    kind = kind_of_text(said, about.errors)
-    if kind is None and isinstance(status, str) and status.isdigit():
-        status = int(status)
-    if kind is None and isinstance(status, int) and status >= 400:
-        kind = kind_of_status(status)
-    return Failure(kind or "model_error", said)
 
 
 def _says_session(rules: Sequence[EventRule]) -> bool:
