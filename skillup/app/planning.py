@@ -16,7 +16,14 @@ from pydantic import ValidationError
 from skillup.adapters import ADAPTERS, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
+from skillup.load.discover import (
+    ADDRESS,
+    ALLOW,
+    address_problem,
+    is_trusted,
+    project_of,
+    workspace_root,
+)
 from skillup.load.model import LoadedSuite, judge_models
 from skillup.load.profiles import expand_all, load_profile, profile_files
 from skillup.load.suites import load_paths, sampled
@@ -29,7 +36,7 @@ from skillup.schema.engine import CustomEngine
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import DESCRIBED, Profile
-from skillup.schema.suite import EngineRef, Suite, UserSimulator
+from skillup.schema.suite import SANDBOX, EngineRef, Suite, UserSimulator
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none
 _RAN = ("suite", "skill", "engine", "sandbox", "judge")
@@ -280,6 +287,11 @@ def profiles_for(
         root = root_with_engines(base, suite.path)
         profiles = [load_profile(name, root, os.environ) for name in engines]
         profiles = profiles or [own_profile(suite, root)]
+        is_theirs = root.resolve().is_relative_to(project_of(suite.root))
+        if is_theirs and os.environ.get(SANDBOX) and not is_trusted(os.environ):
+            for one in filter(lambda own: own.command or own.env, profiles):
+                what = f"the profile {one.name} of {root / 'engines'} names what runs outside, too"
+                raise UsageError(f"{what}, and {SANDBOX} asks for a sandbox", hint=ALLOW)
         if model is not None:
             profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
         if not is_trusted(os.environ) and any(p.engine != DEFAULT_ENGINE for p in profiles):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +97,16 @@ WORKED = """
     """
 
 
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Tests that look at all containers of an image go one after the other."""
+    with Path(tempfile.gettempdir(), f"skillup-tests-{os.geteuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("kind", "session", "engine", "copied"),
     [
@@ -192,7 +204,7 @@ def test_a_login_file_is_lent_and_none_comes_back(lab: Lab, engine: str) -> None
     case = "input: {turns: [steal]}\nassertions: [{contains: hello}]\n"
     project = boxed(lab, lambda r: Text("hello") if r.tool_round else Shell(forge), case)
     file = write_login(project.home / ".claude/.credentials.json", {})
-    env = {**KEYS, "ANTHROPIC_API_KEY": "", "SKILLUP_SANDBOX": "bubblewrap"}
+    env = {**KEYS, "ANTHROPIC_API_KEY": "", "SKILLUP_SANDBOX": "bubblewrap", "SKILLUP_TRUST": "1"}
     for left, kind in ((60, "auth"), (9000, None)):
         file.write_text(mine := json.dumps(claude_login("serves-once", time.time() + left)))
         (told,) = project.run_json("cases", "-e", engine, env=env)["cases"]

@@ -181,11 +181,17 @@ def test_a_suite_of_a_strangers_does_nothing_outside(project: Project) -> None:
     found, record = outcome(project)
     assert found["status"] == "PASS", (found["error"], record["turns"])
     assert mine.read_text() == "mine\n"
+    asked = {"SKILLUP_SANDBOX": "auto"}
     for opens in ("allowed_egress: [x.test]", "network_policy: allow_all"):
         suite(project, f"{BOX[:-1]}, {opens}}}", running("true"))
-        refused = project.run("run", "cases", env={"SKILLUP_SANDBOX": "auto"})
+        refused = project.run("run", "cases", env=asked)
         assert (refused.exit_code, "--trust" in refused.stderr) == (2, True), refused.stderr
-        assert outcome(project, SKILLUP_SANDBOX="auto")[0]["status"] == "PASS"
+        assert outcome(project, **asked)[0]["status"] == "PASS"
+    # What a profile names would be started to ask its version.
+    project.write({"engines/theirs.yaml": f"engine: scripted\ncommand: [rm, {mine}]\n"})
+    suite(project, BOX, running("true"))
+    refused = project.run("run", "cases", "-e", "theirs", env=asked)
+    assert (refused.exit_code, "--trust" in refused.stderr, mine.exists()) == (2, True, True)
 
 
 def test_a_fork_copies_nothing_that_links_of_its_agents_lead_to(project: Project) -> None:
