@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ORIGINAL = "original"  # The judgement that holds the grades of the run itself, once replaced
 _BEFORE_FILES = f'"schema_version":"{RECORD_VERSION}"'.encode()
+_AT_ONCE = 20  # Trials, by one query
 ReadFile = Callable[[], Iterator[bytes]]
 """The content of a file, part by part. Raises ValueError for a damaged one."""
 
@@ -159,7 +160,7 @@ class StoredRun:
     def finished(
         self, jobs: Sequence[str] | None = None, judgement: str | None = None
     ) -> Iterator[StoredTrial]:
-        """The finished trials (of `jobs`), in the order of the plan, one at a time in memory.
+        """The finished trials (of `jobs`), in the order of the plan, a few at a time in memory.
 
         With a `judgement`, its grades in place of the run's.
         """
@@ -170,9 +171,12 @@ class StoredRun:
         if jobs is None:  # by their names first: SQLite sorts what it selects in temporary files
             order = "SELECT name FROM jobs ORDER BY planned = 0, planned, name"
             jobs = [name for (name,) in self.database.rows(order)]
-        for job in jobs:
-            where = "job = ? AND state = 'finished'"
-            yield from (found for _, found in self._attempts_where(where, *given, job, grade=grade))
+        for start in range(0, len(jobs), _AT_ONCE):
+            some = jobs[start : start + _AT_ONCE]
+            where = f"job IN ({', '.join('?' * len(some))}) AND state = 'finished'"
+            rows = self._attempts_where(where, *given, *some, grade=grade)
+            found = {trial.job_id: trial for _, trial in rows}
+            yield from (found[job] for job in some if job in found)
 
     def _attempts_where(
         self, where: str, *given: str, grade: str = "grade"
