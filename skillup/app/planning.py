@@ -21,7 +21,7 @@ from skillup.load.discover import (
     ALLOW,
     address_problem,
     is_trusted,
-    project_of,
+    leaves,
     workspace_root,
 )
 from skillup.load.model import LoadedSuite, judge_models
@@ -287,11 +287,11 @@ def profiles_for(
         root = root_with_engines(base, suite.path)
         profiles = [load_profile(name, root, os.environ) for name in engines]
         profiles = profiles or [own_profile(suite, root)]
-        is_theirs = root.resolve().is_relative_to(project_of(suite.root))
-        if is_theirs and os.environ.get(SANDBOX) and not is_trusted(os.environ):
-            for one in filter(lambda own: own.command or own.env, profiles):
-                what = f"the profile {one.name} of {root / 'engines'} names what runs outside, too"
-                raise UsageError(f"{what}, and {SANDBOX} asks for a sandbox", hint=ALLOW)
+        mine = leaves(str(root), suite.root) or is_trusted(os.environ)
+        theirs = [one.name for one in profiles if not mine and (one.command or one.env)]
+        if theirs and os.environ.get(SANDBOX):
+            what = f"the profile {theirs[0]} of {root / 'engines'} names what runs outside, too"
+            raise UsageError(f"{what}, and {SANDBOX} asks for a sandbox", hint=ALLOW)
         if model is not None:
             profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
         if not is_trusted(os.environ) and any(p.engine != DEFAULT_ENGINE for p in profiles):
@@ -357,10 +357,8 @@ def _custom_profile(document: Document, own: EngineRef, custom: CustomEngine) ->
             what = "variables of yours would be sent to an address that the suite names"
             problems.append(document.problem((*loc, "http"), what, ALLOW))
     if not _NAME.fullmatch(own.name):
-        what = f"`{own.name}` is no name for an engine"
-        problems.append(
-            document.problem(("engine", "name"), what, "letters, digits, `-`, `_`, `.`")
-        )
+        what, fix = f"`{own.name}` is no name for an engine", "letters, digits, `-`, `_`, `.`"
+        problems.append(document.problem(("engine", "name"), what, fix))
     if problems:
         raise InvalidFilesError(problems)
     provider = custom.provider or own.model.provider

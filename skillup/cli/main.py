@@ -7,28 +7,14 @@ from importlib import import_module
 
 import typer
 
-VERBS = {
-    "run": "run.run",
-    "merge": "reports.merge",
-    "judge": "judge.judge",
-    "label": "judge.label",
-    "show": "reports.show",
-    "report": "reports.report",
-    "view": "reports.view",
-    "compare": "history.compare",
-    "trends": "history.trends",
-    "bisect": "history.bisect",
-    "baseline": "history.baseline",
-    "runs": "history.runs",
-    "validate": "suites.validate",
-    "list": "suites.list_cases",
-    "init": "suites.init",
-    "import": "suites.import_suite",
-    "export": "reports.export",
-    "schema": "suites.schema",
-    "doctor": "suites.doctor",
-    "session": "suites.session",
-}
+_VERBS = """
+    run=run.run merge=reports.merge judge=judge.judge label=judge.label show=reports.show
+    report=reports.report view=reports.view compare=history.compare trends=history.trends
+    bisect=history.bisect baseline=history.baseline runs=history.runs validate=suites.validate
+    list=suites.list_cases init=suites.init import=suites.import_suite export=reports.export
+    schema=suites.schema doctor=suites.doctor session=suites.session
+    """
+VERBS = dict(verb.split("=") for verb in _VERBS.split())
 """The module of each verb, and in it its function, or a Typer of more verbs."""
 
 

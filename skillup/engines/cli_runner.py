@@ -51,7 +51,7 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
-from skillup.workspace.disk import do_beside, is_real_directory
+from skillup.workspace.disk import do_beside
 
 T = TypeVar("T")
 
@@ -376,7 +376,7 @@ class CliTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         workspace = os.fspath(trial.workspace)
-        if not is_real_directory(workspace):
+        if os.path.realpath(workspace) != workspace or not os.path.isdir(workspace):  # noqa: PTH112
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {workspace} is gone or was replaced; the agent was not called"
             return EngineTurn(error=engine.error("setup", what))

@@ -229,8 +229,7 @@ class ProcessTree:
 
         A look takes a moment in which a member can fork and die, and both be missed. So the tree
         counts as gone only after two looks in a row that found neither a living member nor a new
-        dead one. Where all orphans come to us, one look at our own children does: they stay there,
-        dead ones, too, until we clear them away.
+        dead one. Where orphans come to us, they stay until we clear them away: one look does.
         """
         if self._is_of([]):
             return []
@@ -243,10 +242,7 @@ class ProcessTree:
                 return alive
 
     def is_in_one_session(self) -> bool:
-        """Whether nothing that the main process started is in another one than it is itself.
-
-        Looked for twice, too.
-        """
+        """Whether nothing that the main process started is in another one; by two looks."""
         return self.main is not None and all(self._is_of([self.main]) for _ in range(2))
 
     def _is_of(self, waiting: list[int]) -> bool:

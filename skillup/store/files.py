@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
@@ -23,9 +23,6 @@ from skillup.errors import ExitCode, RunDirectoryError
 from skillup.redaction.secrets import is_absent
 from skillup.schema.base import Stored
 from skillup.workspace.disk import write_whole
-
-if TYPE_CHECKING:
-    pass
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
 _FULL = "the disk is full: free some space, then go on with --resume"

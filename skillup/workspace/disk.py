@@ -59,23 +59,6 @@ def leads_out(path: Path, root: Path) -> bool:
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
-_HAS_NAMES = os.path.isdir("/proc/self/fd")  # noqa: PTH112 - the kernel's, of what is open
-
-
-def is_real_directory(path: str) -> bool:
-    """Whether it is one, and no part of its path is a link, which an agent may have made."""
-    if not _HAS_NAMES:
-        return os.path.realpath(path) == path and os.path.isdir(path)  # noqa: PTH112
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}") == path  # noqa: PTH115
-    finally:
-        os.close(descriptor)
-
-
 def open_at_once(path: Path, mode: str = "rb", **text: Any) -> IO[Any]:
     """A file as an agent left it: if it is a FIFO by now, nobody waits for its other end."""
     by = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)  # noqa: E731

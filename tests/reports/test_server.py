@@ -24,28 +24,12 @@ from tests.support.viewing import Viewer, viewing
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1"]
 ODD = "a b/50%/?#/with_skill/1"
 OF_ODD = "api/runs/odd/trials"
-NO_FILES = (
-    *(
-        "",
-        "/",
-        "..",
-        "record.json/",
-        "record.json/x",
-        "record.json%00",
-        "record.jso",
-        "raw",
-        "files",
-    ),
-    *("files/", "%2e%2e/secret", "..%5csecret", "/etc/passwd", "%2fetc%2fpasswd", "%c0%ae%c0%ae/x"),
-    *(
-        "files/out/%2e%2e/%2e%2e/secret",
-        "run.sqlite",
-        "../../run.sqlite",
-        "%0a",
-        "%ff%fe",
-        "a/" * 99,
-    ),
-)
+_NAMES = """
+    / .. record.json/ record.json/x record.json%00 record.jso raw files files/ %2e%2e/secret
+    ..%5csecret /etc/passwd %2fetc%2fpasswd %c0%ae%c0%ae/x files/out/%2e%2e/%2e%2e/secret
+    run.sqlite ../../run.sqlite %0a %ff%fe
+    """
+NO_FILES = ("", "a/" * 99, *_NAMES.split())
 
 
 def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path: Path) -> None:

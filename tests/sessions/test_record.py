@@ -213,6 +213,8 @@ def test_usage_is_the_turns_own_and_counted_once(tmp_path: Path) -> None:
 
 
 COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
+CLEARED = f"u {COMMAND.format('clear')}", "u <local-command-stdout>cleared</local-command-stdout>"
+REVIEW = f"u {COMMAND.format('review')}<command-args>the diff\n</command-args>"
 CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
 
 
@@ -227,21 +229,8 @@ CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "l
         (["u one", "u two", "a yes"], [("one\n\ntwo", "yes")], []),
         (["u one", "u one", "a yes"], [("one", "yes")], []),
         (["u one", "a yes", "u two"], [("one", "yes")], ["two"]),
-        (
-            [
-                "u " + COMMAND.format("clear"),
-                "u <local-command-stdout>cleared</local-command-stdout>",
-                "u one",
-                "a yes",
-            ],
-            [("one", "yes")],
-            ["/clear"],
-        ),
-        (
-            ["u " + COMMAND.format("review") + "<command-args>the diff\n</command-args>", "a fine"],
-            [("/review the diff", "fine")],
-            [],
-        ),
+        ([*CLEARED, "u one", "a yes"], [("one", "yes")], ["/clear"]),
+        ([REVIEW, "a fine"], [("/review the diff", "fine")], []),
         (["u one", CALL, "u two"], [("one", "")], ["two"]),
         (
             ["u one", "a I begin", "u [Request interrupted by user]", "u two", "a yes"],

@@ -60,16 +60,9 @@ class Writer:
 
 
 def write_large_run(
-    path: Path,
-    cases: int,
-    *,
-    turns: int = 5,
-    tools: int = 3,
-    output: int = 150,
-    seed: int = 1,
-    checks: int = 3,
+    path: Path, cases: int, *, turns: int = 5, tools: int = 3, output: int = 150, seed: int = 1
 ) -> Path:
-    """A finished run of so many cases, with so many checks of each turn; every tenth fails."""
+    """A finished run of so many cases; every tenth fails."""
     writer = Writer(seed)
     jobs = [f"case-{n:04d}/lab/with_skill/1" for n in range(1, cases + 1)]
     labels = {job.partition("/")[0]: job.partition("/")[0] for job in jobs}
@@ -84,8 +77,7 @@ def write_large_run(
     grades: dict[str, Grade] = {}
     with RunDirectory.create(path, info) as run:
         for number, job in enumerate(jobs, start=1):
-            case = job.partition("/")[0]
-            record = _record(writer, number, case, turns, tools, output, checks)
+            record = _record(writer, number, job.partition("/")[0], turns, tools, output)
             graded = grade_record(record, run.blobs.read_state)
             grades[job] = graded.model_copy(update={"turns": [], "assertions": []})
             run.write_record(job, record)
@@ -95,11 +87,11 @@ def write_large_run(
 
 
 def _record(
-    writer: Writer, number: int, case_id: str, turns: int, tools: int, output: int, count: int
+    writer: Writer, number: int, case_id: str, turns: int, tools: int, output: int
 ) -> Record:
     wanted = "never said" if number % 10 == 0 else "confirmed"
     checks = [{"contains": wanted}, {"tool_called": {"kind": "shell"}}, {"matches": r"\bconf\w+"}]
-    checks = checks[:count]
+    checks = checks if tools else checks[:1]
     turns_of_case = [{"content": "x", "assertions": checks} for _ in range(turns)]
     case = {"id": case_id, "title": writer.text(6), "tags": [f"tag-{number % 7}"]}
     held = make_record(
