@@ -11,11 +11,11 @@ from typing import Any
 
 import anyio.to_thread
 
-from skillup.sandbox import files
+from skillup.sandbox import transfer
 from skillup.sandbox.channel import Channel
 
 _SILENT_SECONDS = 60.0  # So long nothing may come or go
-_SERVE = Path(files.__file__).read_bytes() + b"\nserve()\n"
+_SERVE = Path(transfer.__file__).read_bytes() + b"\nserve()\n"
 _Facts = dict[str, list[Any]]
 
 
@@ -38,7 +38,7 @@ class Copies:
         """
         if self._readable:
             order = {"roots": self._readable, "user": 0, "ends": False, "removed": []}
-            await self._beside(lambda way: _ask(way, order, files.listing(self._readable)))
+            await self._beside(lambda way: _ask(way, order, transfer.listing(self._readable)))
             self._readable = []
         await self._beside(lambda stream: self._sync(stream, ends))
 
@@ -59,7 +59,7 @@ class Copies:
             raise OSError(getattr(error, "errno", None), said) from error
 
     def _sync(self, stream: Any, ends: bool) -> None:
-        here = files.listing(self._places)
+        here = transfer.listing(self._places)
         sent = {path: facts for path, facts in here.items() if self._here.get(path) != facts}
         order = {"roots": self._places, "user": self._user, "ends": ends}
         order["removed"] = [path for path in self._here if path not in here]
@@ -73,15 +73,15 @@ class Copies:
                 raise OSError(f"{place} is gone inside, or was replaced")
         changed = {p: f for p, f in there.items() if p not in sent and self._there.get(p) != f}
         gone = [path for path in here if path not in there]
-        files.write_line(stream, [*changed])
+        transfer.write_line(stream, [*changed])
         stream.flush()
-        files.receive(stream, gone, changed.__contains__)
-        self._here, self._there = files.listing(self._places) if changed or gone else here, there
+        transfer.receive(stream, gone, changed.__contains__)
+        self._here, self._there = transfer.listing(self._places) if changed or gone else here, there
 
 
 def _ask(stream: Any, order: dict[str, Any], sent: _Facts) -> _Facts:
     """What is in the roots inside, when what is sent is there."""
-    files.write_line(stream, order)
-    files.send(stream, sent)
-    found: _Facts = files.read_line(stream)
+    transfer.write_line(stream, order)
+    transfer.send(stream, sent)
+    found: _Facts = transfer.read_line(stream)
     return found
