@@ -130,7 +130,7 @@ class Work(NamedTuple):
         return f"{self.trials} x {self.turns}, -j {self.parallel}{agent}"
 
 
-WORKS = (Work(1), Work(200), Work(1000), Work(300, 3), Work(640, 1, 32, 200))
+WORKS = (Work(1), Work(200), Work(1000), Work(300, 3), Work(1920, 1, 32, 200))
 
 
 class Took(NamedTuple):
