@@ -193,7 +193,6 @@ class RunDirectory(StoredRun):
         What an earlier one left that did not finish stays, unused.
         """
         if self.was_begun(job_id):
-            self._scratch.remove(job_id)
             self.database.execute(_ASIDE, job_id)
         scratch = self._scratch.directory(job_id)
         attempt = self._new_attempt(job_id, self._event("trial_started", job=job_id))

@@ -42,8 +42,10 @@ class Scratch:
         self._made = 0  # Of both so far
 
     def directory(self, job_id: str) -> Path:
-        """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
+        """The job's own directory, a real path, empty. Raises RunDirectoryError."""
         path = f"{self._home or self._made_home()}/{_short_name(job_id)}"
+        if os.path.lexists(path):  # A start may be killed before it is on the disk that it was one
+            remove_tree(Path(path))
         free = self._free.get(job_id.split("/")[-3:][0])
         while free:
             with suppress(OSError):
@@ -51,7 +53,7 @@ class Scratch:
                 return Path(path)
         made = Path(path)
         with disk_errors("make", made):
-            made.mkdir(mode=0o700, exist_ok=True)
+            made.mkdir(mode=0o700)
         return made
 
     def _made_home(self) -> Path:

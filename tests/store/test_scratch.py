@@ -28,11 +28,12 @@ def test_a_place_outside_of_the_run_that_is_gone_when_all_is_removed(tmp_path: P
     (used / "file").touch()
 
     again = Scratch(tmp_path / "scratch")  # another process of the same run
-    assert again.directory("case/profile/with_skill/1") == used
+    assert again.existing("case/profile/with_skill/1") == used
     assert again.directory("b").parent == used.parent
     again.close()
     assert (used / "file").exists()  # what is still needed is kept
     assert not (used.parent / "b").exists()
+    assert not [*again.directory("case/profile/with_skill/1").iterdir()]  # a beginning is not
     assert scratch.remove("case/profile/with_skill/1")
     scratch.close()
     assert not used.parent.exists()
