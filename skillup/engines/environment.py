@@ -99,7 +99,7 @@ def trial_environment(
         env |= {home.variable: str(directory)} if home.variable else {}
         copy = None if credentials else home.login_in(trial.home)
         gone = copy is None or copy.parent.resolve() != copy.parent
-        source, lends = None if gone else home.login_of(trial.environment), trial.box.is_closed
+        source, lends = None if gone else home.login_of(trial.environment), trial.box.isolates
         if copy is not None and source is not None and (lends or not os.path.lexists(copy)):
             login = _RENEWING.sub(rb'\1""', _read(source)) if lends else _read(source)
             with suppress(OSError):  # the agent may have made it a directory
@@ -143,7 +143,7 @@ def find_login(profile: Profile, variables: Mapping[str, str], own: Sequence[str
 
 def login_problem(trial: TrialContext, home: EngineHome | None) -> str | None:
     """Why the login file does not serve: in a sandbox it must last for a turn."""
-    file = home.login_of(trial.environment) if home is not None and trial.box.is_closed else None
+    file = home.login_of(trial.environment) if home is not None and trial.box.isolates else None
     due = home.due(_read(file)) if home is not None and file is not None else None
     if due is None or due - time.time() >= trial.profile.timeout_seconds:
         return None
@@ -177,7 +177,7 @@ async def renewed_once(
     theirs = home.login_of(trial.environment) if home is not None else None
     own = home.of(env) / theirs.name if home is not None and theirs is not None else Path()
     replaced = trial.profile.isolation != "shared" and leads_out(own, trial.home)  # by the agent
-    if home is None or theirs is None or replaced or trial.box.is_closed:
+    if home is None or theirs is None or replaced or trial.box.isolates:
         yield lambda _: None
         return
     login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)

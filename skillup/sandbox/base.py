@@ -82,7 +82,7 @@ class Box:
 
     info: SandboxInfo | None = None  # For the record
     has_own_programs: ClassVar[bool] = False  # Those of an image
-    is_closed: ClassVar[bool] = False
+    isolates: ClassVar[bool] = False  # What is outside cannot be reached from inside
 
     def request(self, request: ProcessRequest) -> ProcessRequest:
         """`request`, to run inside; its directory must be there."""

@@ -105,7 +105,7 @@ def _system() -> Iterator[str]:
 class BubblewrapBox(Box):
     """A program's command, behind the one that makes its box; nothing stays between programs."""
 
-    is_closed = True
+    isolates = True
     command: tuple[str, ...] = ()  # Of the box, without directory and program
     start: tuple[str, ...] = ()  # What the program's own is put behind inside
     plan: BoxPlan = NOTHING

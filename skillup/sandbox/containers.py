@@ -94,7 +94,7 @@ def probe(kind: str) -> Probe:
 class ContainerBox(Box):
     """A running container."""
 
-    has_own_programs = is_closed = True
+    has_own_programs = isolates = True
     command: tuple[str, ...] = ()  # `podman exec -i`
     name: str = ""
     plan: BoxPlan = NOTHING

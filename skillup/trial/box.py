@@ -103,7 +103,7 @@ def unreachable(request: TrialRequest, trial: TrialContext) -> TurnError | None:
     """The model of an agent that asks it past the gateway, in a box without network."""
     info = trial.box.info
     asks = isinstance(request.engine, AddressedEngine) and trial.gateway is None
-    if not asks or info is None or not trial.box.is_closed or info.network:
+    if not asks or info is None or not trial.box.isolates or info.network:
         return None
     what = f"no way leads from the sandbox to the model of {trial.profile.name}"
     why = "with this login, or `gateway: off`, its requests do not go through skillup"
