@@ -21,7 +21,7 @@ BUDGETS = {
     # conformance 600, the Agent Client Protocol 900, custom engines of skill-up 350. Every area was
     # read again, twice, to pay for the last five: what is left to take out is capabilities, and
     # which of them should go is not for a test to say.
-    "package": 48_648,
+    "package": 48_676,
     "viewer": 5_500,
     "tests": 45_000,
     "docs": 4_000,

@@ -4,6 +4,8 @@ Texts may hold placeholders: ``{model}``, ``{model:-default}``, ``{base_url:+if 
 A text whose placeholder has no value is left out, with the list or entry that it stands in.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -67,6 +69,22 @@ class UsagePaths(Model):
     cache_write_tokens: Path | None = optional("Of these, written to the cache.")
     output_tokens: Path | None = optional("Tokens of the output.")
     reasoning_tokens: Path | None = optional("Of these, reasoning.")
+
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)(?::[-+][^{}]*)?\}")
+_OF_TURNS = (
+    *("model", "base_url", "key", "key_variable", "system", "max_turns", "retries", "attempts"),
+    *("session", "workspace", "home"),
+)
+
+
+def _with(known: Sequence[str], value: Any) -> Any:
+    """The value, if it has no other placeholders: a text with one would be left out."""
+    for name in _PLACEHOLDER.findall(repr(value)):
+        if name not in known:
+            fix = f"known here: {', '.join(f'`{{{one}}}`' for one in known)}"
+            raise ValueError(f"there is no placeholder `{{{name}}}` || {fix}")
+    return value
 
 
 class EventRule(Model):
@@ -141,6 +159,11 @@ class Store(Choice):
     new: HomePath | None = optional("Where a copy of a session goes, so that it can be forked.")
     seed: Seed | None = optional("How `input.history` is written as a session.")
 
+    @field_validator("files")
+    @classmethod
+    def _of_session(cls, value: Any) -> Any:
+        return _with(("session", "session_start"), value)
+
 
 class PermissionModes(Model):
     """Arguments, or variables, for each `permission`; one that is not here is refused."""
@@ -181,6 +204,11 @@ class AgentDescription(Model):
     errors: dict[ErrorKind, Names] = Field({}, description="Parts of what it says, by kind.")
     exit_codes: dict[int, ErrorKind] = Field({}, description="What they mean.")
     store: Store | None = optional("Where sessions are. Needed to resume.")
+
+    @field_validator("arguments", "start", "resume", "env", "files", "permission")
+    @classmethod
+    def _of_turn(cls, value: Any) -> Any:
+        return _with(_OF_TURNS, value)
 
     @field_validator("mcp")
     @classmethod
