@@ -8,7 +8,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
-from skillup.workspace.disk import do_beside
+from skillup.workspace.disk import do_beside, is_own_directory
 
 T = TypeVar("T")
 
@@ -78,6 +78,9 @@ class CliSpec:
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
     two_way: bool = False  # Both sides ask and answer; it need not end by itself after an answer
+
+
+def _ignore(_: Secrets) -> None: ...
 
 
 class CliEngine(ABC):
@@ -273,7 +276,12 @@ class CliTurn:
             known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         home = engine.spec.home if by_file else None
-        async with renewed_once(trial, home, env, turn.timeout_seconds) as renewed:
+        login_turn = (
+            nullcontext(_ignore)
+            if home is None
+            else renewed_once(trial, home, env, turn.timeout_seconds)
+        )
+        async with login_turn as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             self.parser = engine.parser(turn, trial, self.resumed)
@@ -376,7 +384,7 @@ class CliTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         workspace = os.fspath(trial.workspace)
-        if os.path.realpath(workspace) != workspace or not os.path.isdir(workspace):  # noqa: PTH112
+        if not is_own_directory(workspace):
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {workspace} is gone or was replaced; the agent was not called"
             return EngineTurn(error=engine.error("setup", what))

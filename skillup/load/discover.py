@@ -14,7 +14,7 @@ SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
 WORKSPACE_FILE = "skillup.yaml"  # It only marks a workspace; what is in it is not read
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
-_YAML = {".yaml", ".yml"}
+_YAML = (".yaml", ".yml")
 _DOCS = "docs/writing-cases.md"
 
 
@@ -63,7 +63,7 @@ def _suites_of(path: Path) -> Iterator[tuple[Path, Path | None]]:
         hint = "give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case"
         raise UsageError(f"{path}: no such file or folder", hint=hint)
     if path.is_file():
-        if path.suffix not in _YAML | DATASET_ENDINGS:
+        if path.suffix not in {*_YAML, *DATASET_ENDINGS}:
             hint = "suites and cases end in .yaml, datasets in .json or .jsonl"
             raise UsageError(f"{path}: not a YAML file", hint=hint)
         if path.suffix in _YAML and path.name != SUITE_FILE and is_case(path):
@@ -116,8 +116,12 @@ def _keys(path: Path) -> Iterator[bytes]:
 
 def cases_beside(directory: Path) -> list[Path]:
     """Every YAML file beside the suite and in `cases/` that is no suite."""
-    files = [*sorted(directory.glob("*.y*ml")), *sorted((directory / "cases").glob("*.y*ml"))]
-    files = [p for p in files if p.suffix in _YAML and not p.name.startswith(".") and p.is_file()]
+    files = list[Path]()
+    for folder in (directory, directory / "cases"):
+        with suppress(OSError), os.scandir(folder) as scan:
+            yaml = [e for e in scan if e.name.endswith(_YAML) and not e.name.startswith(".")]
+            there = (e for e in yaml if e.is_file(follow_symlinks=False) or os.path.isfile(e.path))  # noqa: PTH113
+            files += [folder / name for name in sorted(e.name for e in there)]
     # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
     return [p for p in files if p.stem != "eval" and (not p.name.startswith("eval") or is_case(p))]
 

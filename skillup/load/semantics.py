@@ -124,9 +124,9 @@ def _texts(
 def _unknown_names(
     names: Mapping[str, str], loc: Loc, known: frozenset[str], document: Document
 ) -> Iterator[Problem]:
-    listed = ", ".join(sorted(known)) or "none"
     for name, written in names.items():
         if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
             message = f"{written} is not defined by `vars` or by an earlier `capture`"
             instead = f"for the text itself write \\{written}, or `literal: true`"
             fix = f"defined here: {listed}; {instead}"

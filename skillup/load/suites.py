@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
@@ -113,7 +114,7 @@ def _case_files(
         found = discover.cases_beside(directory)
     # A folder once, not each of its thousand files.
     folders = {folder: folder.resolve() for folder in {path.parent for path in found}}
-    real = [p.resolve() if p.is_symlink() else folders[p.parent] / p.name for p in found]
+    real = [p.resolve() if os.path.islink(p) else folders[p.parent] / p.name for p in found]  # noqa: PTH114
     return [p for p in dict.fromkeys(real) if suite.cases.files is not None or p not in templates]
 
 

@@ -96,15 +96,14 @@ def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int =
 def read_file(path: Path) -> bytes:
     """The content of a regular file of at most MAX_BYTES. Raises InvalidFilesError."""
     try:
-        if not S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
+        status = path.stat()
+        if not S_ISREG(status.st_mode):  # to open a pipe would wait for its writer
             refuse(path, "this is not a regular file")
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        if status.st_size > MAX_BYTES:
+            refuse(path, "the file is larger than 16 MB", "keep large texts in files of their own")
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         refuse(path, f"the file cannot be read: {getattr(error, 'strerror', None) or error}")
-    if len(data) > MAX_BYTES:
-        refuse(path, "the file is larger than 16 MB", "keep large texts in files of their own")
-    return data
 
 
 def read_text(path: Path) -> str:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import IO, TypeAlias
 
-CHUNK_BYTES = 256 << 10
+CHUNK_BYTES = 64 << 10  # What a pipe holds; larger reads take a page table of their own
 _TAIL_BYTES = 8 << 10
 _PIPE_BYTES = 1 << 20  # no pipe holds more, unless its user is privileged and asked for it
 _IDLE_SECONDS = 0.5

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import asyncio
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
-VERSION = 1  # `user_version`: of the tables in `tables.sql`, and of what is in them
+VERSION = 2  # `user_version`: of the tables in `tables.sql`, and of what is in them
 NEW_FILE = ".run.sqlite.new"
 """A run's file that is being made; one that is left is nobody's."""
 

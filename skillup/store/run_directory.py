@@ -128,14 +128,17 @@ class RunDirectory(StoredRun):
         try:
             made = cls(path, Database(path / RUN_FILE, writable=True), lock, mask)
             made.database.check_unchanged()
-            sql = "SELECT id, job, state, checkpoint IS NOT NULL FROM attempts ORDER BY id"
-            for attempt, job, state, has_checkpoint in made.database.rows(sql):
+            sql = "SELECT id, job, state, checkpoint IS NOT NULL, scratch FROM attempts ORDER BY id"
+            owners: dict[str, str | None] = {}
+            for attempt, job, state, has_checkpoint, scratch in made.database.rows(sql):
                 made._last_attempt = attempt
                 made._begun.add(job)
+                owners[scratch] = job if state == "begun" else None
                 if state == "begun":
                     made._attempts[job] = attempt
                 if has_checkpoint:
                     made._checkpoints.add(job)
+            made._scratch.take_over(owners)
             made.journal("run_reopened")
             return made
         except BaseException:
@@ -187,27 +190,31 @@ class RunDirectory(StoredRun):
 
     # Trials, from their beginning to their record.
 
-    def begin_trial(self, job_id: str) -> TrialPlace:
-        """A new attempt at the trial, in an empty scratch directory.
+    def begin_trial(self, job_id: str, *, unique: bool = False) -> TrialPlace:
+        """A new attempt at the trial, in an empty scratch directory; `unique`: with a path of its
+        own.
 
         What an earlier one left that did not finish stays, unused.
         """
         if self.was_begun(job_id):
             self.database.execute(_ASIDE, job_id)
-        scratch = self._scratch.directory(job_id)
-        attempt = self._new_attempt(job_id, self._event("trial_started", job=job_id))
+        scratch = self._scratch.directory(job_id, unique=unique)
+        event = self._event("trial_started", job=job_id)
+        attempt = self._new_attempt(job_id, event, scratch.name)
         self._checkpoints.discard(job_id)
         return self._place(attempt, scratch, is_new=True)
 
-    def _new_attempt(self, job_id: str, event: str | None = None) -> int:
+    def _new_attempt(
+        self, job_id: str, event: str | None = None, scratch: str | None = None
+    ) -> int:
         self._last_attempt += 1
         attempt = self._attempts[job_id] = self._last_attempt
         self._begun.add(job_id)
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
-            connection.execute(sql, (attempt, job_id))
+            sql = "INSERT INTO attempts (id, job, state, scratch) VALUES (?, ?, 'begun', ?)"
+            connection.execute(sql, (attempt, job_id, scratch))
             if event is not None:
                 connection.execute(_EVENT, (event,))
 

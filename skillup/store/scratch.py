@@ -7,12 +7,12 @@ where that is not set in /var/tmp, as agents may write into /tmp; ``RUN/scratch`
 to there. Its path is short, too, which the sockets that agents make in it need.
 
 What a finished trial leaves is removed; its directories, if nobody can be at work there any more,
-serve another trial of the run: to make and remove them was a fifth of a small trial.
+serve another trial of the run: to make and remove them was a fifth of a small trial. What agents
+are told of their place then stays the same, too, and what their models' providers keep of it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import stat
@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,24 +37,41 @@ class Scratch:
         self._link = link
         self._lock = threading.Lock()
         self._home: Path | None = None  # Where the link led, once it was found to be ours
+        self._used: dict[str, tuple[str, str | None]] = {}
+        """By job: its place, and for which engine that may serve again; None: for nobody."""
         self._free: dict[str, list[str]] = {}  # Emptied places, by the engine that served there
         self._old: list[str] = []  # Emptied directories that nobody needs
         self._made = 0  # Of both so far
 
-    def directory(self, job_id: str) -> Path:
-        """The job's own directory, a real path, empty. Raises RunDirectoryError."""
-        path = f"{self._home or self._made_home()}/{_short_name(job_id)}"
-        if os.path.lexists(path):  # A start may be killed before it is on the disk that it was one
-            remove_tree(Path(path))
-        free = self._free.get(job_id.split("/")[-3:][0])
-        while free:
-            with suppress(OSError):
-                os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
-                return Path(path)
-        made = Path(path)
-        with disk_errors("make", made):
-            made.mkdir(mode=0o700)
-        return made
+    def directory(self, job_id: str, *, unique: bool = False) -> Path:
+        """The job's own directory, a real path, empty; `unique`: never another trial's.
+
+        Raises RunDirectoryError.
+        """
+        self.remove(job_id)
+        home = self._home or self._made_home()
+        engine = None if unique else job_id.split("/")[-3:][0]
+        free = self._free.get(engine) if engine is not None else None
+        place = free.pop() if free else None
+        while place is None:
+            self._made += 1
+            with disk_errors("make", home), suppress(FileExistsError):  # of an earlier process
+                os.mkdir(made := f"{home}/{self._made}", 0o700)  # noqa: PTH102
+                place = made
+        self._used[job_id] = place, engine
+        return Path(place)
+
+    def take_over(self, owners: Mapping[str, str | None]) -> None:
+        """What an earlier process left: by name of a directory, the job that did not finish there.
+
+        None: the one that did. Directories of which nothing is known are removed.
+        """
+        home = self._existing_home()
+        for path in home.iterdir() if home is not None else ():
+            if (job := owners.get(path.name)) is not None:
+                self._used[job] = str(path), None
+            elif path.name not in owners:
+                remove_tree(path)
 
     def _made_home(self) -> Path:
         with self._lock, disk_errors("make", self._link):
@@ -73,12 +90,12 @@ class Scratch:
 
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""
-        path = Path(self._place(job_id) or os.devnull)
+        path = Path(self._used.get(job_id, (os.devnull, None))[0])
         return path if path.is_dir() and not path.is_symlink() else None
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
-        path = self._place(job_id)
+        path, _ = self._used.pop(job_id, (None, None))
         return path is None or not os.path.lexists(path) or remove_tree(Path(path))
 
     def set_aside(self, job_id: str) -> Callable[[], object] | None:
@@ -87,28 +104,24 @@ class Scratch:
 
         Returns what is left to do, and may take long.
         """
-        path = self._place(job_id)
+        path, engine = self._used.get(job_id, (None, None))
         if path is None:
             return None
         try:
-            if not nothing_escaped():
+            if engine is None or not nothing_escaped():
                 return partial(self.remove, job_id)
             for emptied in _reset(path, _KEPT, [_SMALL]):
-                self._old.append(self._rename(emptied, _OLD))
-            free = self._rename(path, _FREE)
+                self._made += 1
+                self._old.append(f"{self._home}/{self._made}{_OLD}")
+                os.rename(emptied, self._old[-1])  # noqa: PTH104 - done for every trial
         except OSError:
             return partial(self.remove, job_id)
-        self._free.setdefault(job_id.split("/")[-3:][0], []).append(free)
+        del self._used[job_id]
+        self._free.setdefault(engine, []).append(path)
         if len(self._old) < _MANY_OLD:
             return None
         old, self._old = self._old, []
         return lambda: [remove_tree(Path(one)) for one in old]
-
-    def _rename(self, path: str, suffix: str) -> str:
-        self._made += 1
-        new = f"{self._home}/{self._made}{suffix}"
-        os.rename(path, new)  # noqa: PTH104 - done for every trial
-        return new
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
@@ -116,19 +129,14 @@ class Scratch:
             home, self._home = self._existing_home(), None
             if home is None:
                 return
-            for free in (*home.glob(f"*{_FREE}"), *home.glob(f"*{_OLD}")):
-                remove_tree(free)
-            for directory in home.iterdir():
-                with suppress(OSError):
-                    directory.rmdir()
+            for path in home.iterdir():
+                with suppress(RecursionError):
+                    if not any(files for _, _, files in os.walk(path)):  # of no trial's session
+                        remove_tree(path)
             with suppress(OSError):
                 home.rmdir()
                 self._link.unlink()
                 (user_directory("scratch") / home.name).unlink()
-
-    def _place(self, job_id: str) -> str | None:
-        home = self._existing_home()
-        return None if home is None else f"{home}/{_short_name(job_id)}"
 
     def _existing_home(self) -> Path | None:
         """What the link points to, if it is a directory that only we can have made."""
@@ -212,43 +220,58 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 _TEMPORARY = "tmp"
-# What stays of a place that another trial gets: directories as each trial makes them.
+_ANY = "*"
+# What stays of a place that another trial gets: directories as each trial makes them, and those of
+# its engine's sessions, which are by place or date.
 _KEPT: Mapping[str, Any] = {
-    "home": {"home": {".claude": {}, ".codex": {}}},
+    "home": {
+        "home": {
+            ".claude": {"projects": {_ANY: {}}},
+            ".codex": {"sessions": {_ANY: {_ANY: {_ANY: {}}}}},
+        }
+    },
     _TEMPORARY: {},
     "workspace": {},
 }
-_FREE, _OLD = ".free", ".old"
+_OLD = ".old"
 _MANY_OLD = 40
 """So many directories are removed together, in a thread: some file systems wait for the disk (ext4
 with `discard`) at each."""
 _SMALL = 500  # Entries; one more for each 4 KiB
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)
+_PRIVATE, _USUAL = stat.S_IFDIR | 0o700, stat.S_IFDIR | (0o777 & ~_UMASK)
+_MODES = {_TEMPORARY: _PRIVATE, "projects": None, "sessions": None}
 
 
-def _reset(path: str, kept: Mapping[str, Any], left: list[int]) -> Iterator[str]:
+def _reset(
+    path: str, kept: Mapping[str, Any], left: list[int], mode: int | None = _PRIVATE
+) -> Iterator[str]:
     """Removes all that is in a directory where nobody is at work, but directories that are `kept`.
 
     Others are emptied of files, and yielded, to be taken away. Raises OSError, also if one that is
-    kept is not as it was made, or if there is more than `left`; and RecursionError.
+    kept has not its `mode` (None: a CLI made it), or if there is more than `left`; and
+    RecursionError.
     """
-    private = "home" in kept or path.endswith(f"/{_TEMPORARY}")
-    mode = stat.S_IFDIR | (0o700 if private else 0o777 & ~_UMASK)
     added = (one for one in os.listxattr(path) if not one.startswith("security."))
-    if os.lstat(path).st_mode != mode or any(added):
+    found = os.lstat(path).st_mode
+    if any(added) or (found != mode and (mode or found & _PRIVATE != _PRIVATE)):
         raise PermissionError(path)
     with os.scandir(path) as scan:
         entries = list(scan)
     for entry in entries:
         if (own := kept.get(entry.name)) is not None:
-            yield from _reset(entry.path, own, left)
-        elif entry.is_dir(follow_symlinks=False):
+            below = _PRIVATE if "home" in own else _MODES.get(entry.name, _USUAL)
+            yield from _reset(entry.path, own, left, below)
+            continue
+        _count(entry, left)
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.path)  # noqa: PTH108
+        elif (own := kept.get(_ANY)) is not None:
+            yield from _reset(entry.path, own, left, None)
+        else:
             _empty(entry.path, None, left)
             yield entry.path
-        else:
-            _count(entry, left)
-            os.unlink(entry.path)  # noqa: PTH108
 
 
 def _count(entry: os.DirEntry[str], left: list[int]) -> None:
@@ -285,8 +308,3 @@ def _is_private(directory: Path) -> bool:
     status = directory.lstat()
     private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     return private and not status.st_mode & 0o077
-
-
-@lru_cache(256)
-def _short_name(job_id: str) -> str:
-    return hashlib.sha256(job_id.encode(errors="surrogatepass")).hexdigest()[:12]

@@ -11,6 +11,7 @@ CREATE TABLE attempts (
     grade BLOB,
     graded INTEGER NOT NULL DEFAULT 0,
     checkpoint BLOB,
+    scratch TEXT,
     initial_files BLOB REFERENCES file_lists
 ) STRICT;
 CREATE INDEX attempts_of_job ON attempts (job);

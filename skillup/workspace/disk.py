@@ -59,6 +59,14 @@ def leads_out(path: Path, root: Path) -> bool:
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
+def is_own_directory(path: str) -> bool:
+    """Whether neither it nor the directory that it is in is a link, or gone."""
+    try:
+        return all(stat.S_ISDIR(os.lstat(one).st_mode) for one in (path, os.path.dirname(path)))  # noqa: PTH120
+    except OSError:
+        return False
+
+
 def open_at_once(path: Path, mode: str = "rb", **text: Any) -> IO[Any]:
     """A file as an agent left it: if it is a FIFO by now, nobody waits for its other end."""
     by = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)  # noqa: E731

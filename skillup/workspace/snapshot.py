@@ -257,7 +257,8 @@ class _FileReader:
                 self.notes.append(f"{path} was moved while it was read")
                 return unhashed
             if keep:
-                content = file.read(limits.kept_file)  # it may have grown since
+                now = os.fstat(descriptor).st_size  # it may have grown since
+                content = file.read(min(now, limits.kept_file))
                 sha, size = self.blobs.put(content), len(content)
             else:
                 sha = hashlib.file_digest(file, "sha256").hexdigest()

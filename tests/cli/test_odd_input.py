@@ -69,7 +69,7 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
         (["--resume", "nowhere"], "there is no run nowhere"),
         (["--resume", "full"], "is no run directory"),
         (["--resume", "other"], "written by another version"),
-        (["--resume", "newer"], "is version 9; this skillup reads version 1"),
+        (["--resume", "newer"], "is version 9; this skillup reads version 2"),
         (["--resume", "full", "s"], "--resume goes on with what the run was asked to do"),
         (["--retry-errors"], "--resume RUN"),
         (["--var", "novalue"], "not NAME=VALUE"),

@@ -184,7 +184,7 @@ def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirecto
     first.keep_artifact("a.txt", b"old")
     (first.scratch / "workspace").mkdir()
     second = run.begin_trial(JOB)
-    assert second.scratch == first.scratch
+    assert not first.scratch.exists()
     assert list(second.scratch.iterdir()) == []
     second.streams.open("turn-01.stdout.jsonl").close()
     run.write_record(JOB, a_record())

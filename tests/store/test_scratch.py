@@ -27,15 +27,19 @@ def test_a_place_outside_of_the_run_that_is_gone_when_all_is_removed(tmp_path: P
     assert (tmp_path / "scratch" / used.name).is_dir()
     (used / "file").touch()
 
+    unknown, finished = scratch.directory("b"), scratch.directory("c")
+    (unknown / "login").touch()
+
     again = Scratch(tmp_path / "scratch")  # another process of the same run
+    again.take_over({used.name: "case/profile/with_skill/1", finished.name: None})
+    assert not unknown.exists()  # killed before it was on the disk that it was begun
     assert again.existing("case/profile/with_skill/1") == used
     assert again.directory("b").parent == used.parent
     again.close()
     assert (used / "file").exists()  # what is still needed is kept
-    assert not (used.parent / "b").exists()
-    assert not [*again.directory("case/profile/with_skill/1").iterdir()]  # a beginning is not
-    assert scratch.remove("case/profile/with_skill/1")
-    scratch.close()
+    assert {place.name for place in used.parent.iterdir()} == {used.name}
+    assert again.remove("case/profile/with_skill/1")
+    again.close()
     assert not used.parent.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -168,11 +172,13 @@ def _check_used_again(tmp_path: Path, leave: Callable[[Path], None]) -> None:
         assert (work is None) == (leave is _nothing)
         if work is not None:
             work()
-        assert not place.exists()
+        assert place.exists() == (leave is _nothing)
         assert not list(scratch.directory("b/codex/with_skill/1").iterdir())
+        assert not list(scratch.directory("u/claude/with_skill/1", unique=True).iterdir())
         again = scratch.directory("b/claude/with_skill/1")
         assert {str(found.relative_to(again)) for found in again.rglob("*")} == (
             {"home", "tmp", "home/home", "home/home/.claude", "workspace"}
+            | {"home/home/.claude/projects", "home/home/.claude/projects/here"}
             if leave is _nothing
             else set()
         )

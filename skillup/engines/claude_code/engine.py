@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -288,14 +289,18 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    above = _GLOB_CHARACTERS.sub(r"\\\1", str(workspace)).split("/")[:-1]
-    places = ["/".join(above[:count]) for count in range(len(above), 0, -1)]
-    excluded = [f"{place}/{name}" for place in places for name in _INSTRUCTIONS]
     servers = f"{workspace}/.mcp.json"
     own_servers = ["--mcp-config", servers] if os.path.isfile(servers) else []  # noqa: PTH113
-    settings = json.dumps({"claudeMdExcludes": excluded})
     project_only = ["--setting-sources", "project", "--strict-mcp-config"]
-    return [*own_servers, *project_only, "--settings", settings]
+    return [*own_servers, *project_only, "--settings", _excluding(str(workspace))]
+
+
+@lru_cache(256)
+def _excluding(workspace: str) -> str:
+    above = _GLOB_CHARACTERS.sub(r"\\\1", workspace).split("/")[:-1]
+    places = ["/".join(above[:count]) for count in range(len(above), 0, -1)]
+    excluded = [f"{place}/{name}" for place in places for name in _INSTRUCTIONS]
+    return json.dumps({"claudeMdExcludes": excluded})
 
 
 def project_folder(engine_home: Path, workspace: Path) -> Path:
