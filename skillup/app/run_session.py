@@ -220,7 +220,7 @@ class RunSession:
 
         if not self._noted:  # in pytest; or the run was interrupted
             anyio.run(self.note_provenance)
-        options, info = self.options, self.directory.run_info()
+        options, info = self.options, self.directory.run_info(jobs=False)
         stop = options.stopping.reason
         if interrupted:
             stop = Stop(kind="interrupted", message="interrupted by a signal")

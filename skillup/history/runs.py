@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -123,8 +124,9 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
     """
     with RunDirectory.open(path) as directory:
         directory.database.check_unchanged()
-        path, info = directory.path, directory.run_info()
-        if (path / RESULT_FILE).exists():
+        path, has_result = directory.path, (directory.path / RESULT_FILE).exists()
+        info = directory.run_info(jobs=not has_result)
+        if has_result:
             result = result or directory.read_result()
             lines, missing = lines_of(result.cases), result.not_run
         else:
@@ -140,7 +142,7 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
         TrialOutcome(
             keys.setdefault(key := key_of(line), key),
             *(line.trial, line.status, line.score, line.cost_usd, line.duration_ms),
-            reason=" ".join(line.reason.split())[:_LONGEST_REASON],
+            reason=_in_one_line(line.reason),
         )
         for line in lines
     )
@@ -165,6 +167,11 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
             if QUARANTINE in tags
         ),
     )
+
+
+@lru_cache(100)  # Most are the same
+def _in_one_line(reason: str) -> str:
+    return " ".join(reason.split())[:_LONGEST_REASON]
 
 
 def selection_key(info: Mapping[str, Any]) -> str:

@@ -85,7 +85,7 @@ class RunDirectory(StoredRun):
         self._checkpoints: set[str] = set()
         """Jobs that may have one."""
         self._begun: set[str] = set()
-        """Jobs of which there is any attempt."""
+        """Jobs of which there is any attempt, but those that this process has finished."""
         self._file_lists: dict[str, tuple[object, bytes | None]] = {}
         """Of trials that this process runs: a list of files, and what it is stored by."""
         self._stored_lists: set[bytes] = set()
@@ -278,7 +278,7 @@ class RunDirectory(StoredRun):
         self.database.execute(sql, Unpacked(data), files, job_id)
 
     def was_begun(self, job_id: str) -> bool:
-        """Whether there is any attempt at the trial, of this or an earlier start."""
+        """Whether there is any attempt at the trial, of an earlier start or unfinished."""
         return job_id in self._begun
 
     def read_checkpoint(self, job_id: str) -> Checkpoint | None:
@@ -306,6 +306,8 @@ class RunDirectory(StoredRun):
         self._file_lists.pop(job_id, None)
         attempt = self._attempts.get(job_id) or self._new_attempt(job_id)
         del self._attempts[job_id]
+        if state == "finished":
+            self._begun.discard(job_id)
         self._checkpoints.discard(job_id)
         sql = (
             "UPDATE attempts SET state = ?, record = ?, initial_files = ?, checkpoint = NULL"
@@ -332,6 +334,7 @@ class RunDirectory(StoredRun):
         Whenever this is killed, the trial is finished as before, or unfinished with its attempt.
         """
         self._set_result_aside()
+        self._begun.add(job_id)
         self.database.execute(
             "UPDATE attempts SET state = 'retried', grade = NULL, checkpoint = NULL"
             " WHERE job = ? AND state = 'finished'",

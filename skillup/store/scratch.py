@@ -18,16 +18,23 @@ import secrets
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillup.process.tree import ProcessRow, end_leftovers, nothing_escaped
 from skillup.store.files import disk_errors
 
 _APART = "/var/tmp"  # noqa: S108 - a new directory, and nobody else's
+
+
+class _Place(NamedTuple):
+    path: str
+    engine: str | None  # For which it may serve again; None: for nobody
+    settled: dict[str, _Settled]  # By path: directories that :func:`_reset` has looked at
 
 
 class Scratch:
@@ -37,9 +44,8 @@ class Scratch:
         self._link = link
         self._lock = threading.Lock()
         self._home: Path | None = None  # Where the link led, once it was found to be ours
-        self._used: dict[str, tuple[str, str | None]] = {}
-        """By job: its place, and for which engine that may serve again; None: for nobody."""
-        self._free: dict[str, list[str]] = {}  # Emptied places, by the engine that served there
+        self._used: dict[str, _Place] = {}  # By job
+        self._free: dict[str, list[_Place]] = {}  # Emptied places, by the engine that served there
         self._old: list[str] = []  # Emptied directories that nobody needs
         self._made = 0  # Of both so far
 
@@ -57,9 +63,9 @@ class Scratch:
             self._made += 1
             with disk_errors("make", home), suppress(FileExistsError):  # of an earlier process
                 os.mkdir(made := f"{home}/{self._made}", 0o700)  # noqa: PTH102
-                place = made
-        self._used[job_id] = place, engine
-        return Path(place)
+                place = _Place(made, engine, {})
+        self._used[job_id] = place
+        return Path(place.path)
 
     def take_over(self, owners: Mapping[str, str | None]) -> None:
         """What an earlier process left: by name of a directory, the job that did not finish there.
@@ -69,7 +75,7 @@ class Scratch:
         home = self._existing_home()
         for path in home.iterdir() if home is not None else ():
             if (job := owners.get(path.name)) is not None:
-                self._used[job] = str(path), None
+                self._used[job] = _Place(str(path), None, {})
             elif path.name not in owners:
                 remove_tree(path)
 
@@ -90,13 +96,14 @@ class Scratch:
 
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""
-        path = Path(self._used.get(job_id, (os.devnull, None))[0])
-        return path if path.is_dir() and not path.is_symlink() else None
+        place = self._used.get(job_id)
+        path = Path(place.path) if place is not None else None
+        return path if path and path.is_dir() and not path.is_symlink() else None
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
-        path, _ = self._used.pop(job_id, (None, None))
-        return path is None or not os.path.lexists(path) or remove_tree(Path(path))
+        place = self._used.pop(job_id, None)
+        return place is None or not os.path.lexists(place.path) or remove_tree(Path(place.path))
 
     def set_aside(self, job_id: str) -> Callable[[], object] | None:
         """The job's directory is to go. Small and as it was made it is emptied, for another trial
@@ -104,20 +111,20 @@ class Scratch:
 
         Returns what is left to do, and may take long.
         """
-        path, engine = self._used.get(job_id, (None, None))
-        if path is None:
+        place = self._used.get(job_id)
+        if place is None:
             return None
         try:
-            if engine is None or not nothing_escaped():
+            if place.engine is None or not nothing_escaped():
                 return partial(self.remove, job_id)
-            for emptied in _reset(path, _KEPT, [_SMALL]):
+            for emptied in _reset(place.path, _KEPT, [_SMALL], place.settled):
                 self._made += 1
                 self._old.append(f"{self._home}/{self._made}{_OLD}")
                 os.rename(emptied, self._old[-1])  # noqa: PTH104 - done for every trial
         except OSError:
             return partial(self.remove, job_id)
         del self._used[job_id]
-        self._free.setdefault(engine, []).append(path)
+        self._free.setdefault(place.engine, []).append(place)
         if len(self._old) < _MANY_OLD:
             return None
         old, self._old = self._old, []
@@ -244,34 +251,52 @@ _PRIVATE, _USUAL = stat.S_IFDIR | 0o700, stat.S_IFDIR | (0o777 & ~_UMASK)
 _MODES = {_TEMPORARY: _PRIVATE, "projects": None, "sessions": None}
 
 
+_Settled = tuple[tuple[int, int, int], list[tuple[str, Mapping[str, Any], int | None]]]
+"""Device, inode and time of the last change; and what is to be looked at below."""
+_TICKS_NS = 100_000_000  # Much longer than clocks of file systems stand still, 10 ms at most
+
+
 def _reset(
-    path: str, kept: Mapping[str, Any], left: list[int], mode: int | None = _PRIVATE
+    path: str,
+    kept: Mapping[str, Any],
+    left: list[int],
+    settled: dict[str, _Settled],
+    mode: int | None = _PRIVATE,
 ) -> Iterator[str]:
     """Removes all that is in a directory where nobody is at work, but directories that are `kept`.
 
     Others are emptied of files, and yielded, to be taken away. Raises OSError, also if one that is
     kept has not its `mode` (None: a CLI made it), or if there is more than `left`; and
-    RecursionError.
+    RecursionError. One that has not changed since it was `settled` is as it was then.
     """
-    added = (one for one in os.listxattr(path) if not one.startswith("security."))
-    found = os.lstat(path).st_mode
-    if any(added) or (found != mode and (mode or found & _PRIVATE != _PRIVATE)):
-        raise PermissionError(path)
-    with os.scandir(path) as scan:
-        entries = list(scan)
-    for entry in entries:
-        if (own := kept.get(entry.name)) is not None:
-            below = _PRIVATE if "home" in own else _MODES.get(entry.name, _USUAL)
-            yield from _reset(entry.path, own, left, below)
-            continue
-        _count(entry, left)
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.path)  # noqa: PTH108
-        elif (own := kept.get(_ANY)) is not None:
-            yield from _reset(entry.path, own, left, None)
-        else:
-            _empty(entry.path, None, left)
-            yield entry.path
+    now, status = time.time_ns(), os.lstat(path)
+    stamp, found = (status.st_dev, status.st_ino, status.st_ctime_ns), status.st_mode
+    known = settled.get(path)
+    if known is None or known[0] != stamp:
+        added = (one for one in os.listxattr(path) if not one.startswith("security."))
+        if any(added) or (found != mode and (mode or found & _PRIVATE != _PRIVATE)):
+            raise PermissionError(path)
+        with os.scandir(path) as scan:
+            entries = list(scan)
+        known = stamp, []
+        for entry in entries:
+            if (own := kept.get(entry.name)) is not None:
+                usual = _PRIVATE if "home" in own else _MODES.get(entry.name, _USUAL)
+                known[1].append((entry.path, own, usual))
+                continue
+            _count(entry, left)
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # noqa: PTH108
+            elif (own := kept.get(_ANY)) is not None:
+                known[1].append((entry.path, own, None))
+            else:
+                _empty(entry.path, None, left)
+                yield entry.path
+        # Coarse clocks, which say whole milliseconds, tell nothing.
+        if stamp[2] < now - _TICKS_NS and stamp[2] % 1_000_000:
+            settled[path] = known
+    for one, own, usual in known[1]:
+        yield from _reset(one, own, left, settled, usual)
 
 
 def _count(entry: os.DirEntry[str], left: list[int]) -> None:

@@ -74,19 +74,18 @@ class StoredRun:
         self.blobs = StoredBlobs(database, None if mask is no_mask else masking_bytes(mask))
         self.database = database
 
-    def run_info(self) -> dict[str, Any]:
-        """The plan, versions and options. Raises RunDirectoryError if they are damaged."""
+    def run_info(self, *, jobs: bool = True) -> dict[str, Any]:
+        """The plan, its `jobs` too, versions and options. Raises RunDirectoryError if they are
+        damaged.
+        """
         try:
             data = self.database.value("SELECT json FROM run WHERE name = 'info'")
             value: dict[str, Any] = {**json.loads(unpack(data or b""))}
             if used := self.database.value("SELECT json FROM run WHERE name = 'used'"):
                 value["used"] = json.loads(unpack(used))
-            value["jobs"] = [
-                name
-                for (name,) in self.database.rows(
-                    "SELECT name FROM jobs WHERE planned > 0 ORDER BY planned"
-                )
-            ]
+            if jobs:
+                sql = "SELECT name FROM jobs WHERE planned > 0 ORDER BY planned"
+                value["jobs"] = [name for (name,) in self.database.rows(sql)]
         except (TypeError, ValueError, RecursionError):
             where = f"what {self.database.path} says of the run"
             raise RunDirectoryError(f"{where} is damaged", hint="start the run anew") from None

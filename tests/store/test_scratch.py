@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -183,6 +184,17 @@ def _check_used_again(tmp_path: Path, leave: Callable[[Path], None]) -> None:
             else set()
         )
         assert (again.stat().st_ino == before) or leave is not _nothing
+        # After a quiet trial, directories that have not changed are not looked into.
+        for name in ("tmp", "workspace/new", "home") if leave is _nothing else ():
+            for quiet in (True, False):
+                time.sleep(0.15)
+                if not quiet:
+                    (again / name).mkdir(exist_ok=True)
+                    (again / name / "file").touch()
+                assert scratch.set_aside("b/claude/with_skill/1") is None
+                assert scratch.directory("b/claude/with_skill/1") == again
+                assert not [found for found in again.rglob("*") if found.is_file()]
+                assert not (again / "workspace/new").exists()
         assert (place.parent / "outside" / "src").is_dir() == (leave is _link)
     remove_tree(place.parent)
 

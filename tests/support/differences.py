@@ -15,7 +15,7 @@ from skillup.store import RunDirectory
 # provider had trials wait, and that a trial was gone on with after an earlier start.
 _CHANGING = {"run_id", "session_id", "started_at", "duration_ms", "prefix_sha256"}
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/(?:[0-9a-f]{12}/(?=shared-\d))?")
+_SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/(?:\d+\b/?)?")
 _CHANGING_NOTE = re.compile(
     r"(resumed|begun anew with turn 1, not resumed) after turn \d+: |.*had refused others$"
 )
