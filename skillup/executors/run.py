@@ -338,8 +338,8 @@ class Run:
         attempt = attempt or Attempt()
         engine, available = self.engines[job.profile.name]
         # A CLI keeps what it knows of a place at the user's home, where that is not the trial's.
-        shared = job.profile.isolation == "shared"
-        place = place or self.directory.begin_trial(job.id, unique=shared)
+        unique = job.profile.isolation == "shared" or self.options.keep_scratch
+        place = place or self.directory.begin_trial(job.id, unique=unique)
         options, simulators = self.options, self.options.simulators
         # The same job draws the same lots in every run of the same `--seed`.
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())

@@ -133,7 +133,8 @@ class RunDirectory(StoredRun):
             for attempt, job, state, has_checkpoint, scratch in made.database.rows(sql):
                 made._last_attempt = attempt
                 made._begun.add(job)
-                owners[scratch] = job if state == "begun" else None
+                if scratch is not None:
+                    owners[scratch] = job if state == "begun" else None
                 if state == "begun":
                     made._attempts[job] = attempt
                 if has_checkpoint:

@@ -61,22 +61,24 @@ class Scratch:
         place = free.pop() if free else None
         while place is None:
             self._made += 1
-            with disk_errors("make", home), suppress(FileExistsError):  # of an earlier process
-                os.mkdir(made := f"{home}/{self._made}", 0o700)  # noqa: PTH102
+            with disk_errors("make", home), suppress(FileExistsError):
+                os.mkdir(made := f"{home}/{self._made}{_OWN * unique}", 0o700)  # noqa: PTH102
                 place = _Place(made, engine, {})
         self._used[job_id] = place
         return Path(place.path)
 
     def take_over(self, owners: Mapping[str, str | None]) -> None:
-        """What an earlier process left: by name of a directory, the job that did not finish there.
+        """What earlier processes left: by name of a directory, who used it last and did not finish.
 
-        None: the one that did. Directories of which nothing is known are removed.
+        None: it finished. Then somebody may be there by now of whom nothing is known yet: the
+        directory is removed, as any that is not known; but for a job's own, which was to be kept.
         """
+        self._made = max((int(name.removesuffix(_OWN)) for name in owners), default=0)
         home = self._existing_home()
         for path in home.iterdir() if home is not None else ():
             if (job := owners.get(path.name)) is not None:
                 self._used[job] = _Place(str(path), None, {})
-            elif path.name not in owners:
+            elif path.name not in owners or not path.name.endswith(_OWN):
                 remove_tree(path)
 
     def _made_home(self) -> Path:
@@ -136,10 +138,12 @@ class Scratch:
             home, self._home = self._existing_home(), None
             if home is None:
                 return
-            for path in home.iterdir():
-                with suppress(RecursionError):
-                    if not any(files for _, _, files in os.walk(path)):  # of no trial's session
-                        remove_tree(path)
+            emptied = [place.path for places in self._free.values() for place in places]
+            for path in (*emptied, *self._old):
+                remove_tree(Path(path))
+            for directory in home.iterdir():
+                with suppress(OSError):
+                    directory.rmdir()
             with suppress(OSError):
                 home.rmdir()
                 self._link.unlink()
@@ -240,7 +244,7 @@ _KEPT: Mapping[str, Any] = {
     _TEMPORARY: {},
     "workspace": {},
 }
-_OLD = ".old"
+_OLD, _OWN = ".old", ".own"  # What no other trial gets
 _MANY_OLD = 40
 """So many directories are removed together, in a thread: some file systems wait for the disk (ext4
 with `discard`) at each."""

@@ -29,16 +29,21 @@ def test_a_place_outside_of_the_run_that_is_gone_when_all_is_removed(tmp_path: P
     (used / "file").touch()
 
     unknown, finished = scratch.directory("b"), scratch.directory("c")
-    (unknown / "login").touch()
+    kept = scratch.directory("d", unique=True)
+    for place in (unknown, finished, kept):
+        (place / "login").touch()
 
     again = Scratch(tmp_path / "scratch")  # another process of the same run
-    again.take_over({used.name: "case/profile/with_skill/1", finished.name: None})
-    assert not unknown.exists()  # killed before it was on the disk that it was begun
+    again.take_over({used.name: "case/profile/with_skill/1", finished.name: None, kept.name: None})
+    # Killed before it was on the disk that it was begun, where nobody or another was before.
+    assert not unknown.exists()
+    assert not finished.exists()
     assert again.existing("case/profile/with_skill/1") == used
     assert again.directory("b").parent == used.parent
     again.close()
     assert (used / "file").exists()  # what is still needed is kept
-    assert {place.name for place in used.parent.iterdir()} == {used.name}
+    assert {place.name for place in used.parent.iterdir()} == {used.name, kept.name}
+    remove_tree(kept)
     assert again.remove("case/profile/with_skill/1")
     again.close()
     assert not used.parent.exists()
