@@ -157,10 +157,11 @@ def damage(run: Path, what: str | tuple[str, str], lots: random.Random) -> objec
         row, value = lots.choice(file.execute(f"SELECT rowid, {column} FROM {table}").fetchall())
         if isinstance(value, str):
             new: str | bytes = damaged(value.encode(), lots).decode(errors="replace")
-        elif value.startswith(b"x"):  # as zlib begins
-            new = pack(damaged(unpack(value), lots))
         else:
-            new = damaged(value, lots)
+            try:
+                new = pack(damaged(unpack(value), lots))
+            except ValueError:
+                new = damaged(value, lots)
         file.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
     return what, row, new
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.redaction.secrets import Secrets
 from skillup.schema.record import Record
+from skillup.store import files
+from skillup.store.database import VERSION
 from skillup.store.files import Mask, make_directory, no_mask, to_json, write_atomic
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
@@ -108,3 +111,9 @@ def test_lists_of_files_are_stored_as_their_changes_and_read_again_whole() -> No
     assert written[1]["files_changed"] is None
     assert written[2]["files_changed"]["new.txt"] is None
     assert record.model_dump(mode="json")["turns"][2]["files"].keys() == gone.keys()
+
+
+def test_the_dictionary_of_a_runs_file_is_that_of_its_version() -> None:
+    data = Path(files.__file__).with_name("dictionary.txt").read_bytes()
+    known = VERSION, hashlib.sha256(data).hexdigest()[:16]
+    assert known == (2, "a3bc170679f7f969"), "runs of this version could not be read any more"
