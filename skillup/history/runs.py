@@ -124,17 +124,24 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
     """
     with RunDirectory.open(path) as directory:
         directory.database.check_unchanged()
-        path, has_result = directory.path, (directory.path / RESULT_FILE).exists()
-        info = directory.run_info(jobs=not has_result)
-        if has_result:
-            result = result or directory.read_result()
-            lines, missing = lines_of(result.cases), result.not_run
-        else:
-            graded = ((one.job_id, one.grade()) for one in directory.finished())
-            found = {job: line_of(grade) for job, grade in graded if grade is not None}
-            lines = list(found.values())
-            missing = [job for job in info.get("jobs") or () if job not in found]
-        about = about_of(info, directory)
+        try:
+            return _outcomes_in(directory, result)
+        except (AttributeError, KeyError, TypeError) as odd:  # of other kinds than what is written
+            raise RunDirectoryError(f"what {path} says of the run is damaged") from odd
+
+
+def _outcomes_in(directory: RunDirectory, result: RunResult | None) -> RunOutcomes:
+    path, has_result = directory.path, (directory.path / RESULT_FILE).exists()
+    info = directory.run_info(jobs=not has_result)
+    if has_result:
+        result = result or directory.read_result()
+        lines, missing = lines_of(result.cases), result.not_run
+    else:
+        graded = ((one.job_id, one.grade()) for one in directory.finished())
+        found = {job: line_of(grade) for job, grade in graded if grade is not None}
+        lines = list(found.values())
+        missing = [job for job in info.get("jobs") or () if job not in found]
+    about = about_of(info, directory)
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
     keys: dict[CaseKey, CaseKey] = {}  # One for all trials of a case
