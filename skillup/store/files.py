@@ -227,7 +227,7 @@ def pack(data: bytes) -> bytes:
     if len(data) > 16_384:
         return zlib.compress(data, 1)
     small = _primed().copy()
-    return small.compress(data) + small.flush()
+    return bytes(small.compress(data) + small.flush())
 
 
 @cache
