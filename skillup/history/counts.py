@@ -9,7 +9,8 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from functools import cache
+from itertools import starmap, takewhile
 from typing import NamedTuple
 
 from skillup.frozen import frozen
@@ -130,14 +131,6 @@ class _Case:
         """Of the newest nights' good trials, by window; of none where nothing ever failed."""
         return map(_deviations, self.tests.values() if self.good[-1] < self.total[-1] else ())
 
-    def recovered(self) -> int:
-        """How many of the newest nights fit the reference far better than those since it fell."""
-        for window in range(1, len(self.nights) - self.steady):
-            fallen = self.between(self.steady, len(self.nights) - window)
-            if _fits(self.newest(window), self.reference(0), fallen):
-                return window
-        return 0
-
     def rose(self) -> int:
         """Of how many of the newest nights the rate is surely higher; 0: of none."""
         found = zip(self.tests, self.deviations() if self.most > 1 else (), strict=False)
@@ -149,12 +142,21 @@ def _at_most(most: int, trials: Trials) -> Trials:
     return trials if total <= most else (round(good * most / total), most)
 
 
-def _fits(newest: Trials, before: Trials, fallen: Trials) -> bool:
-    """Whether the newest trials fit the rate before far better than that since it fell."""
-    high, low = ((good + 0.5) / (total + 1) for good, total in (before, fallen))
-    ratio = newest[0] * math.log(high / low)
-    ratio += (newest[1] - newest[0]) * math.log((1 - high) / (1 - low))
-    return low < high and ratio >= _RECOVERED
+def _recovered(cases: Iterable[_Case], windows: Iterable[int]) -> int:
+    """How many of the newest nights of all of them fit the reference far better than those since
+    they fell; 0: none do.
+    """
+    for window in windows:
+        ends = [(case, len(case.nights) - window) for case in cases]
+        if known := [(case, end) for case, end in ends if end > case.steady]:
+            good, total = _sum(case.newest(window) for case, _ in known)
+            before = _sum(case.reference(0) for case, _ in known)
+            fallen = _sum(case.between(case.steady, end) for case, end in known)
+            high, low = ((own + 0.5) / (all_ + 1) for own, all_ in (before, fallen))
+            ratio = good * math.log(high / low) + (total - good) * math.log((1 - high) / (1 - low))
+            if low < high and ratio >= _RECOVERED:
+                return window
+    return 0
 
 
 def _deviations(counts: PassCounts) -> float:
@@ -257,7 +259,8 @@ class GoodTrials:
     def _end_regressions(self, keys: Iterable[CaseKey]) -> None:
         for key in keys:
             case = self.cases[key]
-            if case.fell and (window := case.recovered()):
+            windows = range(1, len(case.nights) - case.steady)
+            if case.fell and (window := _recovered([case], windows)):
                 self.recovered[key] = case.fell
                 case.fell = None
                 case.restart(case.nights[: case.steady] + case.nights[-window:])
@@ -294,7 +297,8 @@ class GoodTrials:
         """Cases that got worse by themselves do not count, unless they are most of all."""
         others = [case for case in cases if not case.fell]
         if suite in self.suites:
-            if window := self._suite_recovered(others):
+            worse = [case for case in others if len(case.nights) > case.steady]
+            if window := _recovered(worse, _WEIGHTS) or not worse:
                 fell = self.suites.pop(suite)
                 # What passes so soon is how nights differ here, which is to be learnt.
                 soon = self.taken - fell.since <= max(_WEIGHTS)
@@ -326,19 +330,6 @@ class GoodTrials:
             for case in cases:
                 case.steady = min(case.steady, sum(night < first for night, *_ in case.nights))
 
-    def _suite_recovered(self, cases: Sequence[_Case]) -> int:
-        """As :meth:`_Case.recovered`, of all of them."""
-        worse = [case for case in cases if len(case.nights) > case.steady]
-        for window in (1, 2, 4):
-            known = [case for case in worse if len(case.nights) - window > case.steady]
-            if known:
-                newest = _sum(case.newest(window) for case in known)
-                before = _sum(case.reference(0) for case in known)
-                fallen = _sum(c.between(c.steady, len(c.nights) - window) for c in known)
-                if _fits(newest, before, fallen):
-                    return window
-        return not worse
-
 
 def _clearly(squares: float, degrees: int) -> float:
     if degrees < 8:
@@ -352,24 +343,22 @@ class _Test:
     def __init__(self, cases: Sequence[_Case], spread: float, times: int) -> None:
         self.spread, self.times = spread, times
         self.rates = PassRates(Counter(case.reference(1) for case in cases))
-        self.known: dict[tuple[int, int, int], tuple[list[float], list[float]]] = {}
+        self._next = cache(self._next_trials)
         self.same = Counter(
             tuple((own.passed_a, own.trials_a, own.trials_b) for own in case.tests.values())
             for case in cases
         )
 
-    def _next(self, counts: tuple[int, int, int]) -> tuple[list[float], list[float]]:
-        if counts not in self.known:
-            ratios, chances = self.rates.next_trials(*counts)
-            self.known[counts] = (
-                [ratio / self.spread for ratio in ratios],
-                [self.times * deflated(chance, self.spread) for chance in chances],
-            )
-        return self.known[counts]
+    def _next_trials(self, passed: int, of: int, n: int) -> tuple[list[float], list[float]]:
+        ratios, chances = self.rates.next_trials(passed, of, n)
+        return (
+            [ratio / self.spread for ratio in ratios],
+            [self.times * deflated(chance, self.spread) for chance in chances],
+        )
 
     def evidence(self, case: _Case) -> tuple[float, int, float]:
         """The largest log likelihood ratio of a fall, its window, its chance if nothing changed."""
-        tests = [(w, own.passed_b, self._next((*own[:2], own[3]))) for w, own in case.tests.items()]
+        tests = [(w, own.passed_b, self._next(*own[:2], own[3])) for w, own in case.tests.items()]
         return max(
             (ratios[good], window, chances[good]) for window, good, (ratios, chances) in tests
         )
@@ -387,7 +376,7 @@ class _Test:
         log = 0.0
         for windows, n in self.same.items():
             chance = 0.0
-            for ratios, chances in map(self._next, windows):
+            for ratios, chances in starmap(self._next, windows):
                 beyond = list(takewhile(lambda own: own >= ratio - 1e-9, ratios))
                 chance += chances[len(beyond) - 1] if beyond else 0.0
             log += n * math.log1p(-min(chance, 1 - 1e-12))
