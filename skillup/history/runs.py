@@ -20,6 +20,7 @@ from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
 from skillup.schema.line import TrialLine, line_of, lines_of
+from skillup.schema.past_runs import CaseRef
 from skillup.store import RunDirectory
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
@@ -43,7 +44,7 @@ class CaseKey(NamedTuple):
     variant: str
 
 
-def key_of(trial: TrialLine) -> CaseKey:
+def key_of(trial: TrialLine | CaseRef) -> CaseKey:
     return CaseKey(trial.suite, trial.case_id, trial.engine, trial.variant)
 
 
@@ -291,6 +292,10 @@ class CaseTally:
 
 
 ABSENT = CaseTally()
+
+
+def fields_of(source: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}
 
 
 def together(tallies: Iterable[CaseTally]) -> CaseTally:

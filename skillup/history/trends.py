@@ -5,8 +5,11 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
+from typing import Any
 
 from skillup.frozen import frozen
+from skillup.history.comparison import changes
 from skillup.history.reference import NightSample, Since, begins
 from skillup.history.regressions import Night, Statement, assess
 from skillup.history.runs import (
@@ -17,9 +20,13 @@ from skillup.history.runs import (
     RunOutcomes,
     State,
     by_case,
+    fields_of,
     together,
 )
+from skillup.schema.past_runs import Change, HistoryData, TallyData
 from skillup.stats import Interval, interval_over_cases, wilson
+
+_TALLY = tuple(TallyData.model_fields)
 
 
 @frozen
@@ -38,82 +45,12 @@ class SeriesFilter:
         )
 
 
-@frozen
-class FailingSince:
-    """A case that regressed, or failed at least at times in the last run that gave it a verdict."""
-
-    first: RunOutcomes  # The run with which it regressed; else the first since it last passed
-    last_pass: RunOutcomes | None  # The last run where it passed; None: there is none in the index
-    runs: int  # With a verdict, from the first on
-    word: str  # `failing` or `not always passing`, as in the last of them
-    statement: Statement | None  # If it regressed, and has not recovered
-
-
-@frozen
-class CaseHistory:
-    key: CaseKey
-    tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
-    failing: FailingSince | None
-    """Found in all runs of the index, not only in those shown; None also without the skill: that a
-    baseline fails is nobody's regression.
-    """
-
-    @property
-    def total(self) -> CaseTally:
-        return together(self.tallies)
-
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's, at 95 %, of the pass rate over the runs shown; None without a verdict."""
-        total = self.total
-        return wilson(total.passed, total.judged) if total.judged else None
-
-
-@frozen
-class SuiteHistory:
-    """A suite over its newest runs, the oldest first."""
-
-    suite: str
-    runs: tuple[RunOutcomes, ...]
-    cases: tuple[CaseHistory, ...]
-
-    @property
-    def counted(self) -> Sequence[CaseHistory]:
-        """Without the skill, cases count only if there are no others."""
-        return [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
-
-    @property
-    def total(self) -> CaseTally:
-        return together(own for case in self.counted for own in case.tallies)
-
-    @property
-    def interval(self) -> Interval | None:
-        """Of the pass rate, at 95 %; None without a verdict. A case on several engines is one."""
-        cases: dict[str, list[CaseTally]] = {}
-        for case in self.counted:
-            cases.setdefault(case.key.case_id, []).extend(case.tallies)
-        totals = [together(tallies) for tallies in cases.values()]
-        return interval_over_cases([(own.passed, own.judged) for own in totals if own.judged])
-
-    def states(self) -> list[State]:
-        """The suite in each run: failing where a case failed, an error where one was not run."""
-        found: list[State] = []
-        order: tuple[State, ...] = ("fail", "error", "not_started", "pass", "skip")
-        for place in range(len(self.runs)):
-            states = {case.tallies[place].state for case in self.counted}
-            if "mixed" in states or states >= {"fail", "pass"}:
-                found.append("mixed")
-            else:
-                found.append(next((state for state in order if state in states), "absent"))
-        return found
-
-
 def histories(
     runs: Iterable[RunOutcomes],
     chosen: SeriesFilter,
     last: int,
     accepted: Mapping[CaseKey, Since] | None = None,
-) -> list[SuiteHistory]:
+) -> HistoryData:
     """The suites over their newest `last` of `runs` (the oldest first), with the cases of those.
     `accepted`: by case, the run with which its reference begins anew.
     """
@@ -131,22 +68,86 @@ def histories(
         assessed = [run for n, run in newest_first if reading.takes(run.run_id, n)][::-1]
         nights = [Night.of(_only(run, own.keys())) for run in assessed]
         red = assess(nights, begins(assessed, accepted or {})).red
-        cases = []
+        rows: dict[CaseKey, tuple[CaseTally, ...]] = {}
+        since: dict[CaseKey, dict[str, Any] | None] = {}
         for key, by_run in own.items():
             tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
             if chosen.takes(key) and any(tally is not ABSENT for tally in tallies):
-                judged = [(by_id[i], tally) for i, tally in by_run.items() if tally.judged]
-                failing = _failing(judged, red.get(key)) if key.variant == WITH_SKILL else None
-                cases.append(CaseHistory(key, tallies, failing))
-        if cases:
-            found.append(SuiteHistory(suite, shown, tuple(cases)))
-    return found
+                rows[key] = tallies
+                if key.variant == WITH_SKILL:  # That a baseline fails is nobody's regression
+                    judged = [(by_id[i], tally) for i, tally in by_run.items() if tally.judged]
+                    since[key] = _failing(judged, red.get(key))
+        if rows:
+            found.append(_suite_history(suite, shown, rows, since))
+    return HistoryData.model_validate({"suites": found}, from_attributes=True)
+
+
+def _suite_history(
+    suite: str,
+    runs: Sequence[RunOutcomes],
+    rows: Mapping[CaseKey, Sequence[CaseTally]],
+    since: Mapping[CaseKey, Any],
+) -> dict[str, Any]:
+    """`rows`: of each case a tally for each of `runs`. Without the skill, cases count for the suite
+    only if there are no others; one on several engines is one for the interval.
+    """
+    counted = {key: row for key, row in rows.items() if key.variant == WITH_SKILL} or rows
+    by_id: dict[str, list[CaseTally]] = {}
+    for key, row in counted.items():
+        by_id.setdefault(key.case_id, []).extend(row)
+    totals = [(own.passed, own.judged) for own in map(together, by_id.values()) if own.judged]
+    of_runs = zip(runs, zip(*counted.values(), strict=True), changed_over(runs), strict=True)
+    return {
+        "suite": suite,
+        **_numbers(together(chain(*counted.values())), interval_over_cases(totals)),
+        "runs": [
+            {
+                **fields_of(run, "run_id", "started_at"),
+                "state": _state_of({own.state for own in tallies}),
+                "changed": changed,
+            }
+            for run, tallies, changed in of_runs
+        ],
+        "cases": [_case_history(key, runs, row, since.get(key)) for key, row in rows.items()],
+    }
+
+
+def _case_history(
+    key: CaseKey, runs: Sequence[RunOutcomes], row: Sequence[CaseTally], since: Any
+) -> dict[str, Any]:
+    total = together(row)
+    return {
+        **key._asdict(),
+        **_numbers(total, wilson(total.passed, total.judged) if total.judged else None),
+        "failing_since": since,
+        "runs": [
+            {"run_id": run.run_id, **fields_of(own, *_TALLY)}
+            for run, own in zip(runs, row, strict=True)
+        ],
+    }
+
+
+def _numbers(total: CaseTally, between: Interval | None) -> dict[str, Any]:
+    return {**fields_of(total, *_TALLY), "pass_rate": total.rate, "interval": between}
+
+
+def _state_of(states: set[State]) -> State:
+    """Of a suite in a run: failing where a case failed, an error where one was not run."""
+    order: tuple[State, ...] = ("fail", "error", "not_started", "pass", "skip")
+    if "mixed" in states or states >= {"fail", "pass"}:
+        return "mixed"
+    return next((state for state in order if state in states), "absent")
+
+
+def changed_over(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
+    """By run, what was used otherwise than in the one before it."""
+    return [[], *(list(changes(one, two)) for one, two in pairwise(runs))]
 
 
 def _failing(
     judged: Sequence[tuple[RunOutcomes, CaseTally]], said: Statement | None
-) -> FailingSince | None:
-    """Of the runs with a verdict; None if it always passed in the last one, and is not red."""
+) -> dict[str, Any] | None:
+    """Of all runs with a verdict; None if it always passed in the last one, and is not red."""
     passes = [place for place, (_, tally) in enumerate(judged) if tally.state == "pass"]
     first = passes[-1] + 1 if passes else 0
     if said is not None:
@@ -154,9 +155,9 @@ def _failing(
         first = ids.index(said.since or said.run_id)
     elif first == len(judged):
         return None
-    word = "not always passing" if judged[-1][1].passed else "failing"
     last_pass = judged[passes[-1]][0] if passes else None
-    return FailingSince(judged[first][0], last_pass, len(judged) - first, word, said)
+    since = {"first": judged[first][0], "last_pass": last_pass, "statement": said}
+    return {**since, "runs": len(judged) - first}
 
 
 def _only(run: RunOutcomes, keys: Collection[CaseKey]) -> RunOutcomes:

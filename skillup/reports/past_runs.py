@@ -6,27 +6,41 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from skillup import stats
 from skillup.errors import SkillupError
-from skillup.history.comparison import CaseChange, CaseState, Comparison, changes
+from skillup.history.comparison import CaseChange, CaseState, Comparison
 from skillup.history.counts import Measured
 from skillup.history.gates import GateResult, compared
 from skillup.history.index import index_url
 from skillup.history.regressions import Statement
-from skillup.history.runs import CaseTally, RunOutcomes, State, read_run, together, workspace_of
-from skillup.history.trends import CaseHistory, SuiteHistory
+from skillup.history.runs import (
+    CaseTally,
+    RunOutcomes,
+    fields_of,
+    key_of,
+    read_run,
+    together,
+    workspace_of,
+)
+from skillup.history.trends import changed_over
 from skillup.reports.tables import NONE, CaseNames, Cell, Sheet, interval, known, percent
 from skillup.reports.terminal.layout import print_line, print_sheet, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.schema.grade import RunResult
-from skillup.schema.past_runs import Change, ComparisonData, HistoryData, TallyData
+from skillup.schema.past_runs import (
+    CaseHistoryData,
+    Change,
+    ComparisonData,
+    HistoryData,
+    RunHead,
+    SuiteHistoryData,
+)
 
 Compared = tuple[Comparison, Sequence[GateResult]]
 _MAX_NAMED = 5
@@ -296,13 +310,13 @@ def case_notes(case: CaseChange) -> str:
     return "; ".join(filter(None, notes))
 
 
-def _minute(run: RunOutcomes) -> str:
+def _minute(run: RunOutcomes | RunHead) -> str:
     return run.started_at[:16].replace("T", " ")
 
 
 # Many runs: a line of marks for each case.
 
-_MARKS: dict[State, tuple[str, str, str]] = {
+_MARKS = {
     "pass": ("✓", "green", "passed"),
     "mixed": ("~", "yellow", "passed in part"),
     "fail": ("✗", "red", "failed"),
@@ -315,33 +329,37 @@ _MARKS: dict[State, tuple[str, str, str]] = {
 
 
 def print_trends(
-    suites: Sequence[SuiteHistory], console: Console, *, everything: bool = False
+    history: HistoryData,
+    runs: Iterable[RunOutcomes],
+    console: Console,
+    *,
+    everything: bool = False,
 ) -> None:
-    """Every suite with its cases; the line of all cases is over those not shown, too."""
-    seen: set[State] = set()
-    for suite in suites:
+    """Every suite with its cases, of `runs`; the line of all cases is over those not shown, too."""
+    seen, ids, every = set[str](), set[str](), list(runs)
+    for suite in history.suites:
         first, last = suite.runs[0], suite.runs[-1]
         days = f"{first.started_at[:10]} to {last.started_at[:10]}"
         about = f"  {count(len(suite.runs), 'run')}, {days}  newest: {last.run_id}"
         print_line(console, (suite.suite, "bold cyan"), about)
-        cases, names = suite.cases, CaseNames([case.key for case in suite.cases])
+        cases, names = suite.cases, CaseNames(suite.cases)
         if len(cases) > _MOST_ROWS and not everything:
             steady = {"pass", "absent"}
-            cases = tuple(c for c in cases if not {own.state for own in c.tallies} <= steady)
+            cases = [c for c in cases if not {own.state for own in c.runs} <= steady]
         _print_cases(suite, cases, names, console)
         for case in cases:
-            if since := _since(case):
-                print_line(console, f"{names.row(case.key)}: {since}")
+            if since := _since(case, every):
+                print_line(console, f"{names.row(case)}: {since}")
         rest = len(suite.cases) - len(cases)
         if rest:
             more = f"… and {rest} more that always passed; --all shows them"
             print_line(console, more, style="dim")
         console.print()
-        seen.update(tally.state for case in cases for tally in case.tallies)
-        seen.update(suite.states() if len(suite.cases) > 1 else ())
-    every = {run.run_id: run for suite in suites for run in suite.runs}
-    runs = sorted(every.values(), key=lambda run: (run.started_at, run.run_id))
-    for run, changed in zip(runs, _changed(runs), strict=True):
+        seen.update(own.state for case in cases for own in case.runs)
+        seen.update(run.state for run in suite.runs if len(suite.cases) > 1)
+        ids.update(run.run_id for run in suite.runs)
+    shown = [run for run in every if run.run_id in ids]
+    for run, changed in zip(shown, changed_over(shown), strict=True):
         if changed:
             print_line(console, f"changed at {_run(run)}: {'; '.join(change_lines(changed))}")
     legend = [f"{mark} {text}" for state, (mark, _, text) in _MARKS.items() if state in seen]
@@ -349,28 +367,29 @@ def print_trends(
 
 
 def _print_cases(
-    suite: SuiteHistory, cases: Sequence[CaseHistory], names: CaseNames, console: Console
+    suite: SuiteHistoryData,
+    cases: Sequence[CaseHistoryData],
+    names: CaseNames,
+    console: Console,
 ) -> None:
     """All cases together, then `cases`; columns that say something of any of them."""
-    rows = [
-        (names.row(case.key), [own.state for own in case.tallies], case.total, case.interval)
-        for case in cases
-    ]
+    rows: list[tuple[str, SuiteHistoryData | CaseHistoryData]]
+    rows = [(names.row(case), case) for case in cases]
     if len(suite.cases) > 1:
-        rows.insert(0, ("(all)", suite.states(), suite.total, suite.interval))
+        rows.insert(0, ("(all)", suite))
     shown: list[dict[str, Cell | Text]] = [
         {
             "": Cell(name),
-            "runs": Text.assemble(*(_MARKS[state][:2] for state in states)),
-            "passed": Cell(f"{total.passed}/{total.judged}") if total.judged else NONE,
-            "rate": percent(total.rate),
-            "95 %": NONE if between is None else interval(*between, stats.percent, "–"),
-            "not run": known(total.not_run or None),
-            "score": known(total.score, "{:.2f}".format),
-            "time": known(total.duration_ms, lambda value: seconds(round(value))),
-            "cost": known(total.cost_usd, money),
+            "runs": Text.assemble(*(_MARKS[run.state][:2] for run in own.runs)),
+            "passed": Cell(f"{own.passed}/{own.judged}") if own.judged else NONE,
+            "rate": percent(own.pass_rate),
+            "95 %": NONE if own.interval is None else interval(*own.interval, stats.percent, "–"),
+            "not run": known(own.errors + own.not_started or None),
+            "score": known(own.score, "{:.2f}".format),
+            "time": known(own.duration_ms, lambda value: seconds(round(value))),
+            "cost": known(own.cost_usd, money),
         }
-        for name, states, total, between in rows
+        for name, own in rows
     ]
     empty = {name for name in ("not run", "cost") if all(row[name] == NONE for row in shown)}
     heads = [name for name in shown[0] if name not in empty] if shown else []
@@ -378,28 +397,25 @@ def _print_cases(
     print_table(console, cells, heads, align="ll" + "r" * (len(heads) - 2))
 
 
-def _since(case: CaseHistory) -> str:
+def _since(case: CaseHistoryData, runs: Sequence[RunOutcomes]) -> str:
     """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
-    failing = case.failing
+    failing = case.failing_since
     if failing is None:
         return ""
     if said := failing.statement:
         before, since = (f"{one.count}/{one.trials}" for one in (said.before, said.after))
         where = f"regressed at {_run(failing.first)}"
         return f"{where}: {before} before, {since} since (p {p_value(said.p)})"
-    runs = f", {failing.runs} runs" if failing.runs > 1 else ""
+    own = (CaseTally(t for t in run.trials if t.key == key_of(case)) for run in reversed(runs))
+    word = "not always passing" if next(one for one in own if one.judged).passed else "failing"
+    many = f", {failing.runs} runs" if failing.runs > 1 else ""
     passed = failing.last_pass
     last = f"last passed in {_run(passed)}" if passed else "never passed before"
-    return f"{failing.word} since {_run(failing.first)}{runs}; {last}"
+    return f"{word} since {_run(failing.first)}{many}; {last}"
 
 
-def _run(run: RunOutcomes) -> str:
+def _run(run: RunOutcomes | RunHead) -> str:
     return f"{run.run_id} ({_minute(run)})"
-
-
-def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
-    """By run, what was used otherwise than in the one before it."""
-    return [[], *(list(changes(one, two)) for one, two in pairwise(runs))]
 
 
 # As JSON: `skillup compare --json` and `skillup trends --json`.
@@ -423,42 +439,6 @@ def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> Comp
         "gates_passed": all(gate.passed for gate in gates),
     }
     return ComparisonData.model_validate(found, from_attributes=True)
-
-
-def fields_of(source: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in names}
-
-
-def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
-    tally = tuple(TallyData.model_fields)
-
-    def numbers(total: CaseTally, between: stats.Interval | None) -> dict[str, Any]:
-        return {**fields_of(total, *tally), "pass_rate": total.rate, "interval": between}
-
-    def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
-        rows = zip(suite.runs, case.tallies, strict=True)
-        return {
-            **case.key._asdict(),
-            **numbers(case.total, case.interval),
-            "failing_since": case.failing,
-            "runs": [{"run_id": run.run_id, **fields_of(own, *tally)} for run, own in rows],
-        }
-
-    found = [
-        {
-            "suite": suite.suite,
-            **numbers(suite.total, suite.interval),
-            "runs": [
-                {**fields_of(run, "run_id", "started_at"), "state": state, "changed": changed}
-                for run, state, changed in zip(
-                    suite.runs, suite.states(), _changed(suite.runs), strict=True
-                )
-            ],
-            "cases": [of_case(suite, case) for case in suite.cases],
-        }
-        for suite in suites
-    ]
-    return HistoryData.model_validate({"suites": found}, from_attributes=True)
 
 
 def as_json(data: ComparisonData | HistoryData) -> str:

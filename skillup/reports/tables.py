@@ -23,6 +23,7 @@ from skillup.reports.text import (
 )
 from skillup.schema.grade import Analysis, CaseReliability, Difference, Rate, Triggering, Uplift
 from skillup.schema.line import TrialLine
+from skillup.schema.past_runs import CaseRef
 
 T = TypeVar("T")
 _MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
@@ -88,7 +89,7 @@ def interval(
 class CaseNames:
     """The names of cases, with suite, engine and variant as far as there are several."""
 
-    def __init__(self, cases: Sequence[CaseKey | CaseReliability]) -> None:
+    def __init__(self, cases: Sequence[CaseKey | CaseRef | CaseReliability]) -> None:
         self.several_suites = len({case.suite for case in cases}) > 1
         self._several_engines = len({case.engine for case in cases}) > 1
 
@@ -100,7 +101,7 @@ class CaseNames:
         """``demo: asks``, or just the case."""
         return (f"{one_line(suite)}: " if self.several_suites else "") + one_line(case_id)
 
-    def row(self, case: CaseKey | CaseReliability) -> str:
+    def row(self, case: CaseKey | CaseRef | CaseReliability) -> str:
         variant = "" if case.variant == WITH_SKILL else " (without skill)"
         return self.engine(self.case(case.suite, case.case_id), case.engine) + variant
 

@@ -9,8 +9,9 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.history.runs import CaseKey, RunOutcomes, planned_key, read_run, selection_key
-from skillup.history.trends import CaseHistory, SeriesFilter, SuiteHistory, histories
+from skillup.history.trends import SeriesFilter, histories
 from skillup.schema.grade import Grade, RunResult
+from skillup.schema.past_runs import CaseHistoryData, HistoryData, SuiteHistoryData
 from skillup.stats import interval_over_cases
 from skillup.store import RunDirectory
 from tests.support.graded import a_result
@@ -129,31 +130,30 @@ def rows_of(*nights: Cases) -> list[RunOutcomes]:
     return [a_run(str(number), cases) for number, cases in enumerate(nights, start=1)]
 
 
-def history_of(*nights: str, last: int = 20) -> CaseHistory:
+def history_of(*nights: str, last: int = 20) -> CaseHistoryData:
     """One case over nights, each as the letters of its trials."""
     cases: list[Cases] = [{"case": marks} for marks in nights]
-    (suite,) = histories(rows_of(*cases), SeriesFilter(), last)
-    return suite.cases[0]
+    return only(histories(rows_of(*cases), SeriesFilter(), last)).cases[0]
 
 
 @pytest.mark.parametrize(
-    ("nights", "first", "last_pass", "runs", "word"),
+    ("nights", "first", "last_pass", "runs"),
     [
-        ("p p f f", "3", "2", 2, "failing"),
-        ("p e f", "3", "1", 1, "failing"),
-        ("p f e f", "2", "1", 2, "failing"),
-        ("p f e", "2", "1", 1, "failing"),
-        ("e f f", "2", None, 2, "failing"),
-        ("f p s n f", "5", "2", 1, "failing"),
-        ("ppp ppf e fff pff", "2", "1", 3, "not always passing"),
+        ("p p f f", "3", "2", 2),
+        ("p e f", "3", "1", 1),
+        ("p f e f", "2", "1", 2),
+        ("p f e", "2", "1", 1),
+        ("e f f", "2", None, 2),
+        ("f p s n f", "5", "2", 1),
+        ("ppp ppf e fff pff", "2", "1", 3),
     ],
 )
 def test_a_failing_case_says_since_when(
-    nights: str, first: str, last_pass: str | None, runs: int, word: str
+    nights: str, first: str, last_pass: str | None, runs: int
 ) -> None:
-    failing = history_of(*nights.split()).failing
+    failing = history_of(*nights.split()).failing_since
     assert failing is not None
-    assert (failing.first.run_id, failing.runs, failing.word) == (first, runs, word)
+    assert (failing.first.run_id, failing.runs) == (first, runs)
     assert (failing.last_pass.run_id if failing.last_pass else None) == last_pass
 
 
@@ -172,7 +172,7 @@ def test_a_failing_case_says_since_when(
 def test_a_case_regressed_where_that_is_more_than_chance(
     nights: list[str], first: str | None
 ) -> None:
-    failing = history_of(*nights).failing
+    failing = history_of(*nights).failing_since
     if first is None:
         assert failing is None
     else:
@@ -180,19 +180,18 @@ def test_a_case_regressed_where_that_is_more_than_chance(
         assert failing.statement is not None
         assert failing.first.run_id == first
     bare: list[Cases] = [{a_key("case", variant="without_skill"): night} for night in nights]
-    (suite,) = histories(rows_of(*bare), SeriesFilter(), 20)
-    assert suite.cases[0].failing is None
+    assert only(histories(rows_of(*bare), SeriesFilter(), 20)).cases[0].failing_since is None
 
 
 def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
     history = history_of("p", "f", "f", "f", last=2)
-    assert len(history.tallies) == 2
-    assert history.failing is not None
-    assert history.failing.first.run_id == "2"
+    assert len(history.runs) == 2
+    assert history.failing_since is not None
+    assert history.failing_since.first.run_id == "2"
 
 
-def only(suites: list[SuiteHistory]) -> SuiteHistory:
-    (suite,) = suites
+def only(history: HistoryData) -> SuiteHistoryData:
+    (suite,) = history.suites
     return suite
 
 
@@ -209,7 +208,8 @@ def only(suites: list[SuiteHistory]) -> SuiteHistory:
     ],
 )
 def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
-    assert only(histories(rows_of(cases), SeriesFilter(), 20)).states() == [state]
+    (run,) = only(histories(rows_of(cases), SeriesFilter(), 20)).runs
+    assert run.state == state
 
 
 def test_a_suite_has_numbers_as_its_cases_have() -> None:
@@ -219,10 +219,9 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
         {a_key("a"): "pnn", a_key("b"): "s"},
     ]
     suite = only(histories(rows_of(*held), SeriesFilter(), 20))
-    total = suite.total
-    assert (total.passed, total.judged, total.errors, total.not_started) == (5, 7, 1, 2)
-    assert total.rate == 5 / 7
-    assert total.score == pytest.approx(5 / 7)
+    assert (suite.passed, suite.judged, suite.errors, suite.not_started) == (5, 7, 1, 2)
+    assert suite.pass_rate == 5 / 7
+    assert suite.score == pytest.approx(5 / 7)
     assert suite.interval == interval_over_cases([(5, 6), (0, 1)])
-    assert only(histories(rows_of({bare: "pf"}), SeriesFilter(), 20)).total.rate == 0.5
+    assert only(histories(rows_of({bare: "pf"}), SeriesFilter(), 20)).pass_rate == 0.5
     assert only(histories(rows_of({"a": "e"}), SeriesFilter(), 20)).interval is None

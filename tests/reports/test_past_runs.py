@@ -22,7 +22,6 @@ from skillup.reports.past_runs import (
     as_json,
     comparison_data,
     headline,
-    history_data,
     how_sure,
     in_a_sentence,
     print_comparison,
@@ -175,7 +174,7 @@ def test_json_is_by_its_published_schema() -> None:
         "z": "only_in_b",
     }
     assert [gate["cases"][0]["case_id"] for gate in data["gates"] if gate["cases"]] == ["x", "z"]
-    history = json.loads(as_json(history_data(histories([a, b], SeriesFilter(), 9))))
+    history = json.loads(as_json(histories([a, b], SeriesFilter(), 9)))
     jsonschema.validate(history, json_schema("history"))
     (suite,) = history["suites"]
     assert [len(run["changed"]) for run in suite["runs"]] == [0, 4]
@@ -220,7 +219,7 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
         no_color=True,
         highlight=False,
     )
-    print_trends(histories(rows, SeriesFilter(), 60), console, everything=everything)
+    print_trends(histories(rows, SeriesFilter(), 60), rows, console, everything=everything)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
@@ -230,9 +229,23 @@ def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
         replace(a_run(model, cases), about=About(models={"claude": model})) for model in ("1", "2")
     )
     stream = StringIO()
-    print_trends(histories([a, b], SeriesFilter(), 9), Console(file=stream, width=200))
+    history = histories([a, b], SeriesFilter(), 9)
+    print_trends(history, [a, b], Console(file=stream, width=200))
     line = "changed at 2 (2026-01-01 00:00): The model of claude changed from 1 to 2\n"
     assert stream.getvalue().count(line) == 1
+
+
+@pytest.mark.parametrize(
+    ("nights", "word"),
+    [
+        ("p p f f", "failing"),
+        ("p f e f", "failing"),
+        ("p f e", "failing"),
+        ("ppp ppf e fff pff", "not always passing"),
+    ],
+)
+def test_a_failing_case_says_whether_it_fails_always(nights: str, word: str) -> None:
+    assert f"a: {word} since 00" in trends([{"a": night} for night in nights.split()])
 
 
 def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:

@@ -100,7 +100,7 @@ def trends(
     from skillup.history.reference import accepted_since
     from skillup.history.trends import SeriesFilter, histories
     from skillup.reports.past_runs import as_json as json_of
-    from skillup.reports.past_runs import history_data, print_trends
+    from skillup.reports.past_runs import print_trends
     from skillup.reports.terminal.layout import make_console
 
     url, folder = _places(index, write=rebuild)
@@ -120,15 +120,15 @@ def trends(
         rows = runs.indexed_runs(execute, here["repository"])
     accepted = accepted_since(marked, [branch or here["branch"]], rows)
     found = histories(every, chosen, last, accepted)
-    if not found:
+    if not found.suites:
         names = sorted({trial.key.suite for run in every for trial in run.trials})
         hint = f"suites there: {listed_ids(names, _SHOWN) or 'none yet'}"
         on = f" on the branch {branch}" if branch is not None else ""
         raise UsageError(f"no indexed run{on} matches", hint=hint)
     if as_json:
-        sys.stdout.write(json_of(history_data(found)))
+        sys.stdout.write(json_of(found))
     else:
-        print_trends(found, make_console(sys.stdout), everything=everything)
+        print_trends(found, every, make_console(sys.stdout), everything=everything)
     return 0
 
 

@@ -18,14 +18,15 @@ from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Comparison
 from skillup.history.index import all_runs
 from skillup.history.reference import Reference
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run
-from skillup.history.trends import CaseHistory, SeriesFilter, histories
+from skillup.history.runs import CaseKey, CaseTally, fields_of, key_of, read_run
+from skillup.history.trends import SeriesFilter, histories
 from skillup.reports import past_runs
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
+from skillup.schema.past_runs import CaseHistoryData, SuiteRun
 from skillup.store.files import Mask, no_mask, to_json
 
 # Made of viewer/src by viewer/build.mjs.
@@ -92,28 +93,24 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
         for run in indexed
         if (run.started_at, run.run_id) < here
     ]
-    return [
-        _case_history(suite.runs, case)
-        for suite in histories([*before, outcomes], SeriesFilter(), _RUNS)
-        for case in suite.cases
-    ]
+    found = histories([*before, outcomes], SeriesFilter(), _RUNS)
+    return [_case_history(suite.runs, case) for suite in found.suites for case in suite.cases]
 
 
-def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.PageCaseHistory:
+def _case_history(runs: Sequence[SuiteRun], case: CaseHistoryData) -> page_data.PageCaseHistory:
     since: dict[str, Any] | None = None
-    if case.failing is not None:
-        first = past_runs.fields_of(case.failing.first, "run_id", "started_at")
-        since = {**first, "runs": case.failing.runs}
+    if failing := case.failing_since:
+        since = {**failing.first.model_dump(), "runs": failing.runs}
     marks = [
         {
-            **past_runs.fields_of(run, "run_id", "started_at"),
-            **past_runs.fields_of(tally, "passed", "judged", "score"),
+            **fields_of(run, "run_id", "started_at"),
+            **fields_of(tally, "passed", "judged", "score"),
             "error": tally.errors,
         }
-        for run, tally in zip(runs, case.tallies, strict=True)
+        for run, tally in zip(runs, case.runs, strict=True)
         if tally.state != "absent"
     ]
-    found = {**case.key._asdict(), "marks": marks, "failing_since": since}
+    found = {**key_of(case)._asdict(), "marks": marks, "failing_since": since}
     return cast("page_data.PageCaseHistory", found)
 
 
@@ -204,7 +201,7 @@ def _representative(own: Sequence[PageRow]) -> PageRow | None:
 def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
     if tally.state == "absent":
         return None
-    side = past_runs.fields_of(tally, "score", "passed", "judged", "reason")
+    side = fields_of(tally, "score", "passed", "judged", "reason")
     side |= {"status": _STATUS[tally.state], "n": None if row is None else row["n"] + shift}
     return cast("page_data.Side", side)
 
