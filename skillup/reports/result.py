@@ -16,7 +16,7 @@ from skillup.frozen import frozen
 from skillup.reports.text import Labels, count, listed, money
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.line import TrialLine, lines_of
-from skillup.schema.record import TurnError, Usage, joined
+from skillup.schema.record import TurnError, Usage, joined, total_cost
 
 T = TypeVar("T")
 MAX_NAMED = 6
@@ -57,19 +57,17 @@ def summarize(trials: Sequence[TrialLine], duration_ms: int | None = None) -> Su
     failure of the skill: those are counted apart.
     """
     bare = [trial for trial in trials if trial.variant == BASELINE]
-    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
-    usage = {}
-    for place, name in enumerate(Usage.model_fields):
-        tokens = [count for trial in trials if (count := trial.usage[place]) is not None]
-        usage[name] = sum(tokens) if tokens else None
     if duration_ms is None:
         duration_ms = sum(trial.duration_ms for trial in trials)
     return Summary(
         **_counts([trial for trial in trials if trial.variant != BASELINE]).model_dump(),
         baseline=_counts(bare) if bare else None,
         duration_ms=duration_ms,
-        cost_usd=sum(costs) if costs else None,
-        usage=usage,
+        cost_usd=total_cost(trial.cost_usd for trial in trials),
+        usage={
+            name: total_cost(trial.usage[place] for trial in trials)
+            for place, name in enumerate(Usage.model_fields)
+        },
         judging=joined(*(trial.judging for trial in trials)),
     )
 

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from skillup.plan import Job, Plan
 from skillup.reports.result import STYLE, total_tokens
 from skillup.reports.text import Labels, count, money, one_line, seconds, tokens, total
 from skillup.schema.grade import Grade
-from skillup.schema.record import Record
+from skillup.schema.record import Record, total_cost
 from skillup.trial.request import TrialEvent
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from skillup.reports.terminal.conversation import ConversationStream
 
-Amount = TypeVar("Amount", int, float)
 _HEARTBEAT_SECONDS = 60.0
 _WIDEST_LABEL = 50
 _REASON_CHARACTERS = 60
@@ -58,8 +57,8 @@ class Running:
             self.doing = event.text
         elif event.kind == "turn_ended":
             self.doing = "between two turns" if event.turn < event.turns else "judging"
-            self.tokens = _sum(self.tokens, event.tokens)
-            self.cost_usd = _sum(self.cost_usd, event.cost_usd)
+            self.tokens = total_cost((self.tokens, event.tokens))
+            self.cost_usd = total_cost((self.cost_usd, event.cost_usd))
 
 
 class RunProgress:
@@ -107,16 +106,15 @@ class RunProgress:
     def end(self, job: Job, grade: Grade) -> None:
         self.running.pop(job.id, None)
         self.counts[grade.status] += 1
-        self._tokens = _sum(self._tokens, total_tokens(grade.usage))
+        self._tokens = total_cost((self._tokens, total_tokens(grade.usage)))
         self._costs.append(grade.cost_usd)
 
     def spent(self) -> tuple[int | None, str]:
         """Tokens and cost so far, running trials included; None, or a dash: not known."""
-        used, costs = self._tokens, [*self._costs]
-        for running in list(self.running.values()):
-            used = _sum(used, running.tokens)
-            costs += [] if running.cost_usd is None else [running.cost_usd]
-        return used, total(costs)
+        running = list(self.running.values())
+        costs = [one.cost_usd for one in running if one.cost_usd is not None]
+        used = total_cost([self._tokens, *(one.tokens for one in running)])
+        return used, total([*self._costs, *costs])
 
     def seconds_left(self) -> float | None:
         """At the pace so far, running trials being half done; None: too little is known."""
@@ -139,12 +137,6 @@ class RunProgress:
             yield f"{tokens(used)} tokens"
         if cost != money(None):
             yield cost
-
-
-def _sum(a: Amount | None, b: Amount | None) -> Amount | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a + b
 
 
 class PlainReporter:
