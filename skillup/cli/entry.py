@@ -46,7 +46,9 @@ def _run(arguments: Sequence[str]) -> int:
         return report(error)
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
         if _is_interrupt(defect):
-            _say("interrupted")
+            from skillup.reports.text import say
+
+            say("interrupted")
             return ExitCode.INTERRUPTED
         if isinstance(defect, typer.Exit):
             return defect.exit_code
@@ -71,22 +73,15 @@ def _run(arguments: Sequence[str]) -> int:
 
 def report(error: SkillupError) -> int:
     """Say what is wrong; the exit code."""
+    from skillup.reports.text import problem_line, say
+
     if isinstance(error, InvalidFilesError):
-        from skillup.reports.text import problem_line
-
-        _say("\n".join([*map(problem_line, error.problems), error.message]))
+        say(*map(problem_line, error.problems), error.message)
     else:
-        _say(f"error: {error.message}")
+        say(f"error: {error.message}")
     if error.hint:
-        _say(f"  hint: {error.hint}")
+        say(f"  hint: {error.hint}")
     return error.exit_code
-
-
-def _say(text: str) -> None:
-    from skillup.reports.text import plain
-
-    # Names of files and of cases may be in it, and anything may be in those.
-    sys.stderr.write(plain(text) + "\n")
 
 
 def _of_the_system(defect: BaseException) -> SkillupError | None:
@@ -114,6 +109,7 @@ def _report_defect(defect: BaseException) -> None:
 
     from skillup import __version__
     from skillup.redaction.secrets import NO_SECRETS
+    from skillup.reports.text import say
 
     mask = NO_SECRETS.also_of(os.environ).mask
     text = "".join(traceback.format_exception(defect))
@@ -122,8 +118,8 @@ def _report_defect(defect: BaseException) -> None:
         "w", prefix="skillup-error-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:
         log.write(mask(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}"))
-    _say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
-    _say(f"  hint: this is a defect of ours; please report it with {log.name}")
+    say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
+    say(f"  hint: this is a defect of ours; please report it with {log.name}")
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
