@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from html import escape
 from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
@@ -96,9 +97,7 @@ def webhook_payload(
     lines = [f"{icon} *skillup {comparison.b.run_id}*", *headline(comparison)]
     lines += [f"gate {gate_name(gate)}: {gate.finding}" for gate in failed]
     # https://docs.slack.dev/messaging/formatting-message-text/#escaping
-    text = "\n".join(plain(line) for line in lines)
-    for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        text = text.replace(character, escaped)
+    text = escape("\n".join(map(plain, lines)), quote=False)
     return {"text": text[:_LONGEST_TEXT]}
 
 
