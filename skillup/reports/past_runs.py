@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -30,7 +29,7 @@ from skillup.history.runs import (
 )
 from skillup.history.trends import changed_over
 from skillup.reports.tables import NONE, CaseNames, Cell, Sheet, interval, known, percent
-from skillup.reports.terminal.layout import print_line, print_sheet, print_table
+from skillup.reports.terminal.layout import print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.schema.grade import RunResult
 from skillup.schema.past_runs import (
@@ -134,7 +133,10 @@ def news(comparison: Comparison) -> Iterator[str]:
     yield from named((case for case in red if case not in stay), "regressed")
     yield from named(stay, "stayed red")
     for one in comparison.of_suites:
-        yield statement_words(one)
+        who = (
+            one_line(one.key.case_id) if one.key else f"all cases of {one_line(one.suite)} together"
+        )
+        yield f"{who} {how_sure(one)}"
     for kind, words in _KINDS.items():
         own = [c for c in both if any(s.kind == kind and s.significant for s in c.statements)]
         yield from named(own, f"{words}, significantly")
@@ -163,12 +165,6 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     yield from (f"{count(number, 'trial')} {what}" for what, number in lost.items() if number)
     if not any(lost.values()):
         yield "all of it was run"
-
-
-def statement_words(one: Statement) -> str:
-    """``asks regressed: 58/60 → 1/3 (p 0.0004)``; of a suite: ``all cases of demo together …``."""
-    who = one_line(one.key.case_id) if one.key else f"all cases of {one_line(one.suite)} together"
-    return f"{who} {how_sure(one)}"
 
 
 def how_sure(one: Statement, *, beside_counts: bool = False) -> str:
@@ -213,11 +209,6 @@ _MOST_ROWS = 40
 """Of the others: a run that was stopped would bury what changed below all that it did not run. And
 of a suite's cases over runs: of more, those that passed every time are only counted."""
 _WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent": "–"}
-
-
-def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
-    for sheet in comparison_sheets(comparison, gates):
-        print_sheet(console, sheet)
 
 
 def comparison_sheets(
@@ -418,7 +409,7 @@ def _run(run: RunOutcomes | RunHead) -> str:
     return f"{run.run_id} ({_minute(run)})"
 
 
-# As JSON: `skillup compare --json` and `skillup trends --json`.
+# As JSON: `skillup compare --json`.
 
 
 def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> ComparisonData:
@@ -439,7 +430,3 @@ def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> Comp
         "gates_passed": all(gate.passed for gate in gates),
     }
     return ComparisonData.model_validate(found, from_attributes=True)
-
-
-def as_json(data: ComparisonData | HistoryData) -> str:
-    return json.dumps(data.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from io import StringIO
@@ -19,14 +18,14 @@ from skillup.history.runs import About
 from skillup.history.trends import SeriesFilter, histories
 from skillup.reports.markdown import comparison_markdown
 from skillup.reports.past_runs import (
-    as_json,
     comparison_data,
+    comparison_sheets,
     headline,
     how_sure,
     in_a_sentence,
-    print_comparison,
     print_trends,
 )
+from skillup.reports.terminal.layout import print_sheets
 from skillup.schema import json_schema
 from tests.support.outcomes import Cases, a_key, a_run, compared_with
 
@@ -41,7 +40,8 @@ def printed(comparison: Comparison) -> str:
     """In a log, with its gates."""
     stream = StringIO()
     gates = check_gates(comparison, gates_by_suite(comparison.b, {}))
-    print_comparison(comparison, gates, Console(file=stream, width=200, highlight=False))
+    console = Console(file=stream, width=200, highlight=False)
+    print_sheets(console, comparison_sheets(comparison, gates))
     return stream.getvalue()
 
 
@@ -163,7 +163,8 @@ def test_json_is_by_its_published_schema() -> None:
     a = replace(a_run("a", {"x": STEADY, "y": "p"}), about=used("sonnet-1", "1"))
     b = replace(a_run("b", {"x": "fffff", "z": "e"}), about=used("sonnet-2", "2"))
     found = compared_with([a], b)
-    data = json.loads(as_json(comparison_data(found, check_gates(found, gates_by_suite(b, {})))))
+    gates = check_gates(found, gates_by_suite(b, {}))
+    data = comparison_data(found, gates).model_dump(mode="json")
     jsonschema.validate(data, json_schema("comparison"))
     assert data["schema_version"] == "skillup.comparison/2"
     assert data["changed"][0]["kind"] == "model"
@@ -174,7 +175,7 @@ def test_json_is_by_its_published_schema() -> None:
         "z": "only_in_b",
     }
     assert [gate["cases"][0]["case_id"] for gate in data["gates"] if gate["cases"]] == ["x", "z"]
-    history = json.loads(as_json(histories([a, b], SeriesFilter(), 9)))
+    history = histories([a, b], SeriesFilter(), 9).model_dump(mode="json")
     jsonschema.validate(history, json_schema("history"))
     (suite,) = history["suites"]
     assert [len(run["changed"]) for run in suite["runs"]] == [0, 4]

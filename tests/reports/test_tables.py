@@ -15,7 +15,7 @@ from rich.console import Console
 from skillup.analysis import analyse, with_analysis
 from skillup.reports.markdown import markdown
 from skillup.reports.tables import sheets_of
-from skillup.reports.terminal.layout import print_sheet
+from skillup.reports.terminal.layout import print_sheets
 from skillup.schema.grade import Analysis, Difference, Grade, Rate, Uplift
 from skillup.schema.line import line_of
 from tests.support.graded import a_check, a_grade, a_result, grades_of
@@ -26,8 +26,7 @@ def shown(*grades: Grade, width: int = 100, encoding: str = "utf-8") -> str:
     bytes_of = io.BytesIO()
     stream = io.TextIOWrapper(bytes_of, encoding=encoding, errors="backslashreplace")
     console = Console(file=stream, width=width, force_terminal=True, no_color=True, highlight=False)
-    for sheet in sheets_of(analyse(map(line_of, grades), {})):
-        print_sheet(console, sheet)
+    print_sheets(console, sheets_of(analyse(map(line_of, grades), {})))
     stream.flush()
     return re.sub(r"\x1b\[[012]m", "", bytes_of.getvalue().decode(encoding))
 

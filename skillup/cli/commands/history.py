@@ -15,7 +15,7 @@ from skillup.cli import options as o
 from skillup.cli.options import argument, flag, option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, listed_ids, plain, say
+from skillup.reports.text import count, listed_ids, plain, print_json, say
 
 if TYPE_CHECKING:
     from skillup.history.runs import RunOutcomes
@@ -52,7 +52,7 @@ def compare(
     from skillup.reports import past_runs
     from skillup.reports.markdown import comparison_markdown
     from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
-    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.terminal.layout import make_console, print_sheets
     from skillup.store.files import no_mask, to_json, write_atomic
 
     names = runs or [LAST]
@@ -63,11 +63,11 @@ def compare(
     a = names[0] if len(names) == 2 else baseline
     comparison, results = compared(b, url, folder, baseline=a, branch=branch, given=given)
     if as_json:
-        sys.stdout.write(past_runs.as_json(past_runs.comparison_data(comparison, results)))
+        print_json(past_runs.comparison_data(comparison, results).model_dump(mode="json"))
     elif report is not None:
         sys.stdout.write(comparison_markdown(comparison, results))
     else:
-        past_runs.print_comparison(comparison, results, make_console(sys.stdout))
+        print_sheets(make_console(sys.stdout), past_runs.comparison_sheets(comparison, results))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         checkout = Path(os.environ.get("GITHUB_WORKSPACE") or "")
         say(*error_lines(comparison, results, checkout))
@@ -99,7 +99,6 @@ def trends(
     from skillup.history import index as runs
     from skillup.history.reference import accepted_since
     from skillup.history.trends import SeriesFilter, histories
-    from skillup.reports.past_runs import as_json as json_of
     from skillup.reports.past_runs import print_trends
     from skillup.reports.terminal.layout import make_console
 
@@ -126,7 +125,7 @@ def trends(
         on = f" on the branch {branch}" if branch is not None else ""
         raise UsageError(f"no indexed run{on} matches", hint=hint)
     if as_json:
-        sys.stdout.write(json_of(found))
+        print_json(found.model_dump(mode="json"))
     else:
         print_trends(found, every, make_console(sys.stdout), everything=everything)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len
@@ -127,11 +127,12 @@ def print_whole(console: Console, text: str, style: str = "") -> None:
     console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
 
-def print_sheet(console: Console, sheet: Sheet) -> None:
-    console.print()
-    if sheet.title:
-        print_line(console, sheet.title, style="bold")
-    if sheet.rows:
-        print_table(console, sheet.rows, sheet.heads, align=sheet.align, indent=sheet.indent)
-    for line in sheet.lines:
-        print_line(console, line)
+def print_sheets(console: Console, sheets: Iterable[Sheet]) -> None:
+    for sheet in sheets:
+        console.print()
+        if sheet.title:
+            print_line(console, sheet.title, style="bold")
+        if sheet.rows:
+            print_table(console, sheet.rows, sheet.heads, align=sheet.align, indent=sheet.indent)
+        for line in sheet.lines:
+            print_line(console, line)

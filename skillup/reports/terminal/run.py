@@ -20,7 +20,7 @@ from skillup.reports.result import (
     is_bad,
     stop_lines,
 )
-from skillup.reports.terminal.layout import print_line, print_sheet, print_whole
+from skillup.reports.terminal.layout import print_line, print_sheets, print_whole
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
@@ -102,11 +102,10 @@ def print_result(
     rows = list(view.rows(lambda line: verbose or not many or line.status != "PASS"))
     listed = not quiet and (verbose or not view.side_by_side)
     if rows and listed:
-        print_sheet(console, trial_sheet(view, rows))
+        print_sheets(console, [trial_sheet(view, rows)])
     if listed and (passed := len(lines) - len(rows)):
         print_line(console, f"{count(passed, 'trial')} passed", style="dim")
-    for sheet in () if quiet else sheets_of(result.analysis, lines):
-        print_sheet(console, sheet)
+    print_sheets(console, () if quiet else sheets_of(result.analysis, lines))
     console.print("" if quiet else "\n", end="")
     for note, style in view.notes():
         if not quiet or style != "dim":
