@@ -78,19 +78,17 @@ def reference_for(
             pinned = _pinned(execute, marked[scope, PIN], rows)
     if baseline == index.PREVIOUS and nights:
         return Reference((nights[-1],), "the run before")
+    why = _in_words(nights) if nights else _why_none(len(before), branches)
+    since: dict[CaseKey, Since] = {}
     if pinned is not None:
-        later = [run for run in nights if _order(run) > _order(pinned)]
-        earlier = [run for run in nights if _order(run) < _order(pinned)]
+        others = [run for run in nights if run.run_id != pinned.run_id]
         # A pinned run may be newer than `b`, which is always the last.
-        nights = [*earlier, pinned, *later]
-    since = dict.fromkeys(_judged(pinned), _order(pinned)) if pinned is not None else {}
+        nights = sorted([*others, pinned], key=_order)
+        since = {key: _order(pinned) for key, own in by_case(pinned.trials).items() if own.judged}
+        why = f"pinned for {scope}" if scope else "pinned"
     for key, accepted in accepted_since(marked, branches, rows).items():
         if since.get(key, ("", "")) < accepted <= _order(b):
             since[key] = accepted
-    if pinned is not None:
-        why = f"pinned for {scope}" if scope else "pinned"
-    else:
-        why = _in_words(nights) if nights else _why_none(len(before), branches)
     return Reference(tuple(nights), why, begins([*nights, b], since), pinned)
 
 
@@ -101,10 +99,6 @@ def begins(runs: Sequence[RunOutcomes], since: Mapping[CaseKey, Since]) -> dict[
         for key, first in since.items()
         if (run := next((run for run in runs if _order(run) >= first), None))
     }
-
-
-def _judged(run: RunOutcomes) -> list[CaseKey]:
-    return [key for key, own in by_case(run.trials).items() if own.judged]
 
 
 def _in_words(nights: Sequence[RunOutcomes]) -> str:
