@@ -144,9 +144,14 @@ def _request_of(given: Mapping[str, Any], resume: str | None) -> tuple[RunReques
 
 
 def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
-    from skillup.reports.terminal.progress import PlainReporter, is_for_people
+    """The live display only for people: some CI systems give their jobs a terminal, and keep all
+    that it was sent as a log; and colours that FORCE_COLOR asks for make no terminal of a file.
+    """
+    from skillup.reports.terminal.progress import PlainReporter
 
-    if not is_for_people(quiet=quiet):
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    if quiet or in_ci or is_dumb or not sys.stderr.isatty():
         return PlainReporter
     from skillup.reports.terminal.run import LiveReporter
 

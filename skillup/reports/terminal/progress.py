@@ -5,8 +5,6 @@ Nothing here loads what draws before there is something to print: the first agen
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections import Counter
@@ -246,12 +244,3 @@ class PlainReporter:
             why = f"  {one_line(grade.reason, room)}"
             line.append(why, style="dim" if grade.status == "SKIP" else "")
         self._print(line)
-
-
-def is_for_people(*, quiet: bool) -> bool:
-    """Whether the live display is wanted: some CI systems give their jobs a terminal, and keep all
-    that it was sent as a log; and colours that FORCE_COLOR asks for make no terminal of a file.
-    """
-    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
-    return sys.stderr.isatty() and not (quiet or in_ci or is_dumb)
