@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.text import Text
 
@@ -76,39 +76,25 @@ def judgement_json(
     data = {
         **head,
         "cases": [
-            {"job_id": job, "grade": _dump(grade), "changes": _change(change) if change else None}
+            {"job_id": job, "grade": grade, "changes": _change(change) if change else None}
             for job, grade, change in judged
         ],
-        "summary": _dump(tally.summary()),
+        "summary": tally.summary(),
         "changes": {"trials": tally.changed, "statuses": tally.flipped, **checks},
-        "judging": _dump(tally.took),
+        "judging": tally.took,
         **{name: getattr(tally, name) for name in ("left_out", "not_run", "damaged")},
-        "analysis": _dump(analysis),
+        "analysis": analysis,
     }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(to_jsonable_python(data), ensure_ascii=False, indent=2) + "\n"
 
 
 def _change(change: GradeChange) -> dict[str, Any]:
     """What changed about one trial; a check that is new or gone is null on one side."""
-    sides = {"before": change.before, "after": change.after}
-    checks = [
-        {
-            "change": flip.change,
-            "where": flip.where,
-            "before": _dump(flip.before),
-            "after": _dump(flip.after),
-        }
-        for flip in change.flips
-    ]
     of_grades = {
-        name: {side: getattr(grade, name) for side, grade in sides.items()}
+        name: {"before": getattr(change.before, name), "after": getattr(change.after, name)}
         for name in ("status", "score", "reason")
     }
-    return {**of_grades, "checks": checks}
-
-
-def _dump(model: BaseModel | None) -> dict[str, Any] | None:
-    return None if model is None else model.model_dump(mode="json", by_alias=True)
+    return {**of_grades, "checks": change.flips}
 
 
 def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterator[Text]:
@@ -227,7 +213,7 @@ def panel_data(
                 "failed": verdicts.count("fail"),
                 "unknown": verdicts.count("unknown"),
                 "errors": [{**asdict(item), "reason": why} for item, why in failures],
-                "judging": _dump(column.took),
+                "judging": to_jsonable_python(column.took),
                 "labels": score and _score(score),
             }
         )

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.history.runs import CaseKey, planned_key
@@ -175,7 +175,7 @@ class RunData:
             "started_at": self.started_at,
             "finished": self.result is not None and self.result.finished,
             "running": self.running,
-            "stopped": _json(self.result and self.result.stopped),
+            "stopped": to_jsonable_python(self.result and self.result.stopped),
             "path": str(self.path),
             "engines": engines,
             "suites": list(suites),
@@ -219,13 +219,13 @@ class RunData:
     def summary(self) -> Any:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
         if self.result is not None:
-            return _json(self.result.summary)
+            return to_jsonable_python(self.result.summary)
         lines, duration = [known.line for known in self._ended.values()], 0
         with suppress(ValueError, TypeError):
             last = datetime.fromisoformat(self.progress.last_time or "")
             began = datetime.fromisoformat(self.started_at)
             duration = round((last - began).total_seconds() * 1000)
-        return _json(summarize(lines, duration))
+        return to_jsonable_python(summarize(lines, duration))
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved; of a run that is running, so far."""
@@ -296,15 +296,11 @@ def file_stamp(path: str) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _json(model: BaseModel | None) -> Any:
-    return model and model.model_dump(mode="json", by_alias=True)
-
-
 def _shown(analysis: Analysis | None) -> Any:
     """`analysis` without what the page has no place for: a run of many cases has much of it."""
     less: dict[str, Any] = {"at_k": []}
     cases = [case.model_copy(update=less) for case in analysis.cases] if analysis else []
-    return analysis and _json(analysis.model_copy(update={"cases": cases}))
+    return analysis and to_jsonable_python(analysis.model_copy(update={"cases": cases}))
 
 
 # A line of the page's table for each trial, whether it ran or not.
