@@ -35,6 +35,8 @@ def show(
 
     Exit code: 0, or 2 if there is no such run or case.
     """
+    from pydantic_core import to_jsonable_python
+
     from skillup.app.runs import run_path, shown_trials
     from skillup.reports.terminal.conversation import TrialPrinter
     from skillup.reports.terminal.layout import make_console, print_whole
@@ -45,11 +47,7 @@ def show(
     run_id, ended, trials = shown
     if as_json:
         rows = [
-            {
-                "job": one.job,
-                "grade": one.grade and one.grade.model_dump(mode="json", by_alias=True),
-                "record": one.record.model_dump(mode="json", by_alias=True),
-            }
+            to_jsonable_python({name: getattr(one, name) for name in ("job", "grade", "record")})
             for one in trials
             if not isinstance(one, str)
         ]
