@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
-from skillup.frozen import frozen
 from skillup.history.comparison import changes
 from skillup.history.reference import NightSample, Since, begins
 from skillup.history.regressions import Night, Statement, assess
@@ -29,30 +27,15 @@ from skillup.stats import Interval, interval_over_cases, wilson
 _TALLY = tuple(TallyData.model_fields)
 
 
-@frozen
-class SeriesFilter:
-    """Which suites, cases and engines, by globs (an empty tuple: all), and which variant."""
-
-    suites: tuple[str, ...] = ()
-    cases: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ()
-    variant: str | None = None
-
-    def takes(self, key: CaseKey) -> bool:
-        return self.variant in (None, key.variant) and all(
-            not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-            for name, globs in zip(key, (self.suites, self.cases, self.engines), strict=False)
-        )
-
-
 def histories(
     runs: Iterable[RunOutcomes],
-    chosen: SeriesFilter,
     last: int,
     accepted: Mapping[CaseKey, Since] | None = None,
+    *,
+    takes: Callable[[CaseKey], bool] = lambda _: True,
 ) -> HistoryData:
-    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those.
-    `accepted`: by case, the run with which its reference begins anew.
+    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those
+    that it `takes`. `accepted`: by case, the run with which its reference begins anew.
     """
     of_suite: dict[str, dict[str, RunOutcomes]] = {}
     of_case: dict[CaseKey, dict[str, CaseTally]] = {}
@@ -72,7 +55,7 @@ def histories(
         since: dict[CaseKey, dict[str, Any] | None] = {}
         for key, by_run in own.items():
             tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
-            if chosen.takes(key) and any(tally is not ABSENT for tally in tallies):
+            if takes(key) and any(tally is not ABSENT for tally in tallies):
                 rows[key] = tallies
                 if key.variant == WITH_SKILL:  # That a baseline fails is nobody's regression
                     judged = [(by_id[i], tally) for i, tally in by_run.items() if tally.judged]

@@ -9,7 +9,7 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.history.runs import CaseKey, RunOutcomes, planned_key, read_run, selection_key
-from skillup.history.trends import SeriesFilter, histories
+from skillup.history.trends import histories
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.past_runs import CaseHistoryData, HistoryData, SuiteHistoryData
 from skillup.stats import interval_over_cases
@@ -133,7 +133,7 @@ def rows_of(*nights: Cases) -> list[RunOutcomes]:
 def history_of(*nights: str, last: int = 20) -> CaseHistoryData:
     """One case over nights, each as the letters of its trials."""
     cases: list[Cases] = [{"case": marks} for marks in nights]
-    return only(histories(rows_of(*cases), SeriesFilter(), last)).cases[0]
+    return only(histories(rows_of(*cases), last)).cases[0]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_case_regressed_where_that_is_more_than_chance(
         assert failing.statement is not None
         assert failing.first.run_id == first
     bare: list[Cases] = [{a_key("case", variant="without_skill"): night} for night in nights]
-    assert only(histories(rows_of(*bare), SeriesFilter(), 20)).cases[0].failing_since is None
+    assert only(histories(rows_of(*bare), 20)).cases[0].failing_since is None
 
 
 def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
@@ -208,7 +208,7 @@ def only(history: HistoryData) -> SuiteHistoryData:
     ],
 )
 def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
-    (run,) = only(histories(rows_of(cases), SeriesFilter(), 20)).runs
+    (run,) = only(histories(rows_of(cases), 20)).runs
     assert run.state == state
 
 
@@ -218,10 +218,10 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
         {a_key("a"): "ppf", other: "pp", bare: "fff", a_key("b"): "fe"},
         {a_key("a"): "pnn", a_key("b"): "s"},
     ]
-    suite = only(histories(rows_of(*held), SeriesFilter(), 20))
+    suite = only(histories(rows_of(*held), 20))
     assert (suite.passed, suite.judged, suite.errors, suite.not_started) == (5, 7, 1, 2)
     assert suite.pass_rate == 5 / 7
     assert suite.score == pytest.approx(5 / 7)
     assert suite.interval == interval_over_cases([(5, 6), (0, 1)])
-    assert only(histories(rows_of({bare: "pf"}), SeriesFilter(), 20)).pass_rate == 0.5
-    assert only(histories(rows_of({"a": "e"}), SeriesFilter(), 20)).interval is None
+    assert only(histories(rows_of({bare: "pf"}), 20)).pass_rate == 0.5
+    assert only(histories(rows_of({"a": "e"}), 20)).interval is None

@@ -15,7 +15,7 @@ from skillup.history.counts import Measured
 from skillup.history.gates import check_gates, gates_by_suite
 from skillup.history.regressions import Statement
 from skillup.history.runs import About
-from skillup.history.trends import SeriesFilter, histories
+from skillup.history.trends import histories
 from skillup.reports.markdown import comparison_markdown
 from skillup.reports.past_runs import (
     comparison_data,
@@ -175,7 +175,7 @@ def test_json_is_by_its_published_schema() -> None:
         "z": "only_in_b",
     }
     assert [gate["cases"][0]["case_id"] for gate in data["gates"] if gate["cases"]] == ["x", "z"]
-    history = histories([a, b], SeriesFilter(), 9).model_dump(mode="json")
+    history = histories([a, b], 9).model_dump(mode="json")
     jsonschema.validate(history, json_schema("history"))
     (suite,) = history["suites"]
     assert [len(run["changed"]) for run in suite["runs"]] == [0, 4]
@@ -220,7 +220,7 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
         no_color=True,
         highlight=False,
     )
-    print_trends(histories(rows, SeriesFilter(), 60), rows, console, everything=everything)
+    print_trends(histories(rows, 60), rows, console, everything=everything)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
@@ -230,7 +230,7 @@ def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
         replace(a_run(model, cases), about=About(models={"claude": model})) for model in ("1", "2")
     )
     stream = StringIO()
-    history = histories([a, b], SeriesFilter(), 9)
+    history = histories([a, b], 9)
     print_trends(history, [a, b], Console(file=stream, width=200))
     line = "changed at 2 (2026-01-01 00:00): The model of claude changed from 1 to 2\n"
     assert stream.getvalue().count(line) == 1

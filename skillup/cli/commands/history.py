@@ -18,7 +18,7 @@ from skillup.load.discover import workspace_root
 from skillup.reports.text import count, listed_ids, plain, print_json, say
 
 if TYPE_CHECKING:
-    from skillup.history.runs import RunOutcomes
+    from skillup.history.runs import CaseKey, RunOutcomes
 
 _SHOWN = 20
 _RUNS = "The run B, by default `last`, and what it is compared with, by default its reference."
@@ -98,7 +98,7 @@ def trends(
     """
     from skillup.history import index as runs
     from skillup.history.reference import accepted_since
-    from skillup.history.trends import SeriesFilter, histories
+    from skillup.history.trends import histories
     from skillup.reports.past_runs import print_trends
     from skillup.reports.terminal.layout import make_console
 
@@ -113,12 +113,18 @@ def trends(
     every = runs.all_runs(url, here["repository"], branch or here["branch"])
     if not every and branch is None:
         every = runs.all_runs(url, here["repository"])
-    chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     with runs.open_index(url, write=False) as execute:
         marked = runs.marks(execute, here["repository"])
         rows = runs.indexed_runs(execute, here["repository"])
+
+    def takes(key: CaseKey) -> bool:
+        return variant in (None, key.variant) and all(
+            not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+            for name, globs in zip(key, (suites, case, engine), strict=False)
+        )
+
     accepted = accepted_since(marked, [branch or here["branch"]], rows)
-    found = histories(every, chosen, last, accepted)
+    found = histories(every, last, accepted, takes=takes)
     if not found.suites:
         names = sorted({trial.key.suite for run in every for trial in run.trials})
         hint = f"suites there: {listed_ids(names, _SHOWN) or 'none yet'}"

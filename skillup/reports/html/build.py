@@ -19,7 +19,7 @@ from skillup.history.comparison import Comparison
 from skillup.history.index import all_runs
 from skillup.history.reference import Reference
 from skillup.history.runs import CaseKey, CaseTally, fields_of, key_of, read_run
-from skillup.history.trends import SeriesFilter, histories
+from skillup.history.trends import histories
 from skillup.reports import past_runs
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
@@ -93,7 +93,7 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
         for run in indexed
         if (run.started_at, run.run_id) < here
     ]
-    found = histories([*before, outcomes], SeriesFilter(), _RUNS)
+    found = histories([*before, outcomes], _RUNS)
     return [_case_history(suite.runs, case) for suite in found.suites for case in suite.cases]
 
 
