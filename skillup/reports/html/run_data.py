@@ -28,7 +28,7 @@ from skillup.reports.html.page_data import (
     Sides,
     Status,
 )
-from skillup.reports.html.run_files import Fork, RawFiles, progress_of
+from skillup.reports.html.run_files import Fork, Progress, RawFiles
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, RunResult
@@ -88,7 +88,7 @@ class RunData:
         self.info = self._directory.run_info()
         self.run_id = str(self.info.get("run_id") or self.path.name)
         self.started_at = str(self.info.get("started_at") or "")
-        self.progress = progress_of(self._directory.events())
+        self.progress = Progress(self._directory.events())
         # A process that was killed leaves no word in the journal.
         self.running = not self.progress.ended and writing
         self.result: RunResult | None = None

@@ -7,7 +7,6 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote
@@ -29,38 +28,33 @@ class Fork:
     after_turn: int
 
 
-@dataclass(slots=True)
 class Progress:
-    started: set[str] = field(default_factory=set)
-    """Jobs that began since the run was last opened, and are not over."""
-    forks: dict[str, Fork] = field(default_factory=dict)
-    decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
-    """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
-    ended: bool = False  # The last event is that the result was written
-    last_time: str | None = None
+    """What the journal says of a run, since it was last opened."""
 
-
-def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
-    """Read the journal."""
-    found = Progress()
-    for event in events:
-        kind, job, time = event.get("event"), event.get("job", ""), event.get("time")
-        found.last_time = time or found.last_time
-        if kind in ("run_created", "run_reopened", "result_written"):
-            found.started.clear()
-            found.ended = kind == "result_written"
-        elif kind == "case_decided":
-            key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
-            found.decided[key] = {name: event.get(name) for name in _DECISION}
-        elif kind in ("trial_started", "trial_continued"):
-            found.started.add(job)
-        elif kind in ("trial_finished", "trial_left"):
-            found.started.discard(job)
-        elif kind == "trial_retried":
-            found.forks.pop(job, None)
-        elif kind == "trial_forked" and event["parent"] != job:
-            found.forks[job] = Fork(event["parent"], event["after_turn"])
-    return found
+    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
+        self.started: set[str] = set()  # Jobs that began, and are not over
+        self.forks: dict[str, Fork] = {}
+        self.decided: dict[CaseKey, dict[str, Any]] = {}
+        """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
+        self.ended = False  # The last event is that the result was written
+        self.last_time: str | None = None
+        for event in events:
+            kind, job, time = event.get("event"), event.get("job", ""), event.get("time")
+            self.last_time = time or self.last_time
+            if kind in ("run_created", "run_reopened", "result_written"):
+                self.started.clear()
+                self.ended = kind == "result_written"
+            elif kind == "case_decided":
+                key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
+                self.decided[key] = {name: event.get(name) for name in _DECISION}
+            elif kind in ("trial_started", "trial_continued"):
+                self.started.add(job)
+            elif kind in ("trial_finished", "trial_left"):
+                self.started.discard(job)
+            elif kind == "trial_retried":
+                self.forks.pop(job, None)
+            elif kind == "trial_forked" and event["parent"] != job:
+                self.forks[job] = Fork(event["parent"], event["after_turn"])
 
 
 # The files of a trial, as links: streams by turn, the rest by trial.

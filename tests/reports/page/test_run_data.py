@@ -12,7 +12,7 @@ from skillup.reports.html.build import html_report
 from skillup.reports.html.detail import ORDINARY
 from skillup.reports.html.page_data import PageRow
 from skillup.reports.html.run_data import RunData, graded_row, mark_flaky, planned_rows
-from skillup.reports.html.run_files import Fork, progress_of
+from skillup.reports.html.run_files import Fork, Progress
 from skillup.reports.result import build_result
 from skillup.schema.grade import Analysis, AtK, CaseReliability, CheckResult, Decision, Grade, Rate
 from skillup.store import RunDirectory
@@ -272,24 +272,24 @@ def test_what_was_begun_and_is_not_over_is_running() -> None:
         {"event": "trial_started", "job": "b"},
         {"event": "trial_finished", "job": "a"},
     ]
-    found = progress_of(events)
+    found = Progress(events)
     assert found.started == {"b"}
-    assert progress_of([*events, {"event": "trial_left", "job": "b"}]).started == set()
-    assert progress_of([*events, {"event": "trial_continued", "job": "c"}]).started == {"b", "c"}
+    assert Progress([*events, {"event": "trial_left", "job": "b"}]).started == set()
+    assert Progress([*events, {"event": "trial_continued", "job": "c"}]).started == {"b", "c"}
     assert (found.last_time, found.ended) == ("2", False)
-    assert progress_of([*events, {"event": "result_written"}]).ended
-    again = progress_of([*events, {"event": "result_written"}, {"event": "run_reopened"}])
+    assert Progress([*events, {"event": "result_written"}]).ended
+    again = Progress([*events, {"event": "result_written"}, {"event": "run_reopened"}])
     assert (again.started, again.ended) == (set(), False)
 
 
 def test_forks_are_those_of_the_last_attempt() -> None:
     fork = {"event": "trial_forked", "job": "b", "parent": "a", "after_turn": 2}
     retry = {"event": "trial_retried", "job": "b"}
-    assert progress_of([{"event": "of a later version", "job": "a"}, fork]).forks == {
+    assert Progress([{"event": "of a later version", "job": "a"}, fork]).forks == {
         "b": Fork("a", 2)
     }
-    assert progress_of([fork, retry]).forks == {}
-    assert progress_of([fork, retry, {**fork, "after_turn": 1}]).forks == {"b": Fork("a", 1)}
+    assert Progress([fork, retry]).forks == {}
+    assert Progress([fork, retry, {**fork, "after_turn": 1}]).forks == {"b": Fork("a", 1)}
 
 
 def test_forks_of_forks_are_one_tree(tmp_path: Path) -> None:
