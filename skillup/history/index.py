@@ -10,12 +10,13 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.history.runs import RunOutcomes, read_run
@@ -221,7 +222,7 @@ def all_runs(
 
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
-    about, write = run.about, partial(json.dumps, ensure_ascii=False, default=_fields_of)
+    about, write = run.about, partial(json.dumps, ensure_ascii=False, default=to_jsonable_python)
     # Of many trials: while all of one value is written, it is several times as large.
     data = write(replace(run, trials=()))
     data = data.replace('"trials": []', f'"trials": [{",".join(map(write, run.trials))}]', 1)
@@ -231,10 +232,6 @@ def add_run(url: str, run: RunOutcomes) -> None:
     with open_index(url, write=True) as execute:
         execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
         execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", *texts)  # noqa: S608
-
-
-def _fields_of(one: Any) -> dict[str, Any]:
-    return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def forget_run(url: str, run_id: str) -> None:
