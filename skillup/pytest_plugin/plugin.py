@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +56,16 @@ def with_hint(error: SkillupError) -> str:
     return plain(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
 
 
-class SelectedSuites:
-    """The suites of `--skillup`, the jobs of all of them together, and what is wrong."""
+class SkillupPlugin:
+    """The run of a pytest session: opened when its first case runs, closed when the session ends.
+
+    Conversations have an event loop in a thread of their own: nothing of pytest's is disturbed. No
+    properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
-        """Raises pytest.UsageError where a path is no suite, and the like."""
-        directory = config.invocation_params.dir
+        """Raises pytest.UsageError where a path is no suite, and for options that cannot be."""
+        self._config, directory = config, config.invocation_params.dir
         try:
             found = find_suites([directory / path for path in config.getoption("skillup")])
         except UsageError as error:
@@ -80,55 +83,20 @@ class SelectedSuites:
             judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
             directory=str(directory),
         )
-        self.files = tuple(found)
-        self.problem: str | None = None  # Known, as are the warnings, once there is a plan
-        self.warnings: list[str] = []
-
-    @cached_property
-    def plan(self) -> Plan:
-        """Empty if one of the suites is not valid."""
-        stderr = io.StringIO()
-        try:
-            with redirect_stderr(stderr):
-                plan, _ = plan_of(self._request)
-        except SkillupError as error:
-            self.problem = with_hint(error)
-            if isinstance(error, InvalidFilesError):
-                self.problem = "\n".join(map(problem_line, error.problems))
-            return Plan(())
-        self.warnings = stderr.getvalue().splitlines()
-        return plan
-
-    def narrowed(self, jobs: Sequence[Job]) -> tuple[RunRequest, Plan]:
-        """The request and the plan of a run of `jobs`, with what they depend on."""
-        needed = {job.id for job in jobs}
-        for job in reversed(self.plan.jobs):  # each stands after those it depends on
-            needed.update(job.depends_on if job.id in needed else ())
-        plan = Plan(tuple(job for job in self.plan.jobs if job.id in needed))
-        return replace(self._request, jobs=tuple(job.id for job in plan.jobs)), plan
-
-
-class SkillupPlugin:
-    """The run of a pytest session: opened when its first case runs, closed when the session ends.
-
-    Conversations have an event loop in a thread of their own: nothing of pytest's is disturbed. No
-    properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
-    """
-
-    def __init__(self, config: pytest.Config) -> None:
-        """Raises pytest.UsageError for options that cannot be."""
-        self.suites = SelectedSuites(config)
-        self._config = config
+        self._suites = tuple(found)
+        self._plan: Plan | None = None
+        self._plan_warnings: list[str] = []
+        self.problem: str | None = None  # With the suites; known once there is a plan
         self._markers = {str(line).partition(":")[0] for line in config.getini("markers")}
         self.add_marker(None, "skillup", "a case of an agent skill")
         worker = getattr(config, "workerinput", None)
         self._is_worker = worker is not None
         self._run_id: str = worker[_KEY] if worker is not None else new_run_id()
-        self._workspace = workspace_root(config.invocation_params.dir)
+        self._workspace = workspace_root(directory)
         out = config.getoption("skillup_out")
         if out is not None and is_url(out):
             raise pytest.UsageError(f"--skillup-out {out}: give a directory here, not a URL")
-        self._out = config.invocation_params.dir / out if out is not None else None
+        self._out = directory / out if out is not None else None
         self._path = self._out or runs_folder(self._workspace) / self._run_id
         if self._out is not None and not self._is_worker and not config.getoption("collectonly"):
             try:
@@ -140,7 +108,7 @@ class SkillupPlugin:
         self._refused: SkillupError | None = None
         self._selected: list[Job] = []
         self._warnings: list[str] = []
-        add_to_arguments(config, self.suites.files)
+        add_to_arguments(config, self._suites)
 
     def add_marker(self, item: pytest.Item | None, name: str, about: str) -> None:
         """Mark `item`; each marker is registered once, so that `--strict-markers` knows it."""
@@ -149,6 +117,20 @@ class SkillupPlugin:
             self._config.addinivalue_line("markers", f"{name}: {about}")
         if item is not None:
             item.add_marker(name)
+
+    def plan(self) -> Plan:
+        """Of all suites together; empty if one of them is not valid."""
+        if self._plan is None:
+            stderr = io.StringIO()
+            try:
+                with redirect_stderr(stderr):
+                    self._plan, _ = plan_of(self._request)
+                self._plan_warnings = stderr.getvalue().splitlines()
+            except SkillupError as error:
+                self._plan, self.problem = Plan(()), with_hint(error)
+                if isinstance(error, InvalidFilesError):
+                    self.problem = "\n".join(map(problem_line, error.problems))
+        return self._plan
 
     def run_trial(self, job: Job) -> Grade:
         """The trial's grade, or a skipped item. Raises SkillupError; Ctrl-C ends its processes."""
@@ -194,7 +176,12 @@ class SkillupPlugin:
         return self._session
 
     def _open(self) -> RunSession:
-        request, plan = self.suites.narrowed(self._selected)
+        """A run of what was selected, and of what that depends on."""
+        needed = {job.id for job in self._selected}
+        for job in reversed(self.plan().jobs):  # each stands after those it depends on
+            needed.update(job.depends_on if job.id in needed else ())
+        plan = Plan(tuple(job for job in self.plan().jobs if job.id in needed))
+        request = replace(self._request, jobs=tuple(job.id for job in plan.jobs))
         if self._out is None:
             default_run_path(self._workspace, self._run_id)
         with ExitStack() as undo:
@@ -214,7 +201,7 @@ class SkillupPlugin:
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        if file_path.resolve() not in self.suites.files:
+        if file_path.resolve() not in self._suites:
             return None
         made: SuiteFile = SuiteFile.from_parent(parent, path=file_path)
         made.plugin = self
@@ -226,7 +213,7 @@ class SkillupPlugin:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         found = any(isinstance(item, TrialItem) for item in items)
-        return [f"skillup: {line}" for line in self.suites.warnings] if found else []
+        return [f"skillup: {line}" for line in self._plan_warnings] if found else []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -238,7 +225,7 @@ class SkillupPlugin:
         """All cases in one worker: only one process may write a run. Other tests as ever."""
         from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-        mode, root, suites = config.getoption("dist"), config.rootpath, self.suites.files
+        mode, root, suites = config.getoption("dist"), config.rootpath, self._suites
 
         class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             def _split_scope(self, nodeid: str) -> str:
@@ -272,7 +259,7 @@ class SkillupPlugin:
             self._warnings.append(f"the result was not written: {error.message}")
         if self._is_worker:
             output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
-            output[_KEY] = [*self.suites.warnings, *self._warnings]
+            output[_KEY] = [*self._plan_warnings, *self._warnings]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in self._warnings:
@@ -288,11 +275,12 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each trial, marked with its case's tags. Raises CollectError."""
-        path, suites = self.path.resolve(), self.plugin.suites
-        jobs = [job for job in suites.plan.jobs if job.suite.path == path]
-        if suites.problem is not None:
-            raise self.CollectError(suites.problem)
-        for job in jobs:
+        path, plan = self.path.resolve(), self.plugin.plan()
+        if self.plugin.problem is not None:
+            raise self.CollectError(self.plugin.problem)
+        for job in plan.jobs:
+            if job.suite.path != path:
+                continue
             # CASE[ENGINE]; CASE[ENGINE-without_skill] of the baseline, CASE[ENGINE-2] a trial
             case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.id)))
             variant = [job.variant] if job.variant != "with_skill" else []
