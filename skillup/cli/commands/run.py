@@ -224,8 +224,9 @@ def _run_and_show(
     trouble = remote.end() if remote is not None else None
     # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying
-    from skillup.reports.result import exit_code
-    from skillup.reports.terminal.run import print_ending, print_look, print_result
+    from skillup.reports.formats import FORMATS, HTML
+    from skillup.reports.result import exit_code, stop_lines
+    from skillup.reports.terminal.run import print_result
     from skillup.store.stored_run import result_json
 
     path = url or shown_path(directory.path)
@@ -233,12 +234,16 @@ def _run_and_show(
         sys.stdout.writelines(map(bytes.decode, result_json(result, session.secrets.mask)))
     else:
         print_result(result, path, _console(), quiet=quiet, verbose=verbose)
-    print_ending(result, command, _console())
+    for line in stop_lines(result, command):  # Whatever else is printed
+        _say(line, "yellow")
     if errors := worth_retrying(session.lines.values()):
         met = f"{count(errors, 'trial')} met an error"
         _say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
     if not quiet:
-        print_look([f"{path}/{file.name}" for file in written], quote(path), _console())
+        for file in written:
+            _say(f"report: {path}/{file.name}", "dim")
+        if sys.stderr.isatty() and FORMATS[HTML] not in {file.name for file in written}:
+            _say(f"look: skillup show {quote(path)} · skillup view {quote(path)}", "dim")
     if trouble is not None:
         report(trouble)
     if interrupted:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from skillup.reports.formats import FORMATS, HTML
 from skillup.reports.result import (
     STYLE,
     Row,
@@ -18,9 +15,8 @@ from skillup.reports.result import (
     count_parts,
     grouped,
     is_bad,
-    stop_lines,
 )
-from skillup.reports.terminal.layout import print_line, print_sheets, print_whole
+from skillup.reports.terminal.layout import print_line, print_sheets
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
@@ -122,20 +118,6 @@ def print_result(
     counts = Text(", ").join(Text(text, style=style) for text, style in parts)
     rest = f" in {seconds(result.summary.duration_ms)}{f'; {baseline}' if baseline else ''}"
     print_line(console, counts, f"{rest}   {where}")
-
-
-def print_ending(result: RunResult, go_on: str, console: Console) -> None:
-    """What was not run, why, and the command `go_on` that runs it, whatever else is printed."""
-    for line in stop_lines(result, go_on):
-        print_whole(console, line, "yellow")
-
-
-def print_look(written: Sequence[str], run: str, console: Console) -> None:
-    """The reports that were `written`; on a terminal, else, the verbs that show `run`."""
-    for path in written:
-        print_whole(console, f"report: {path}", "dim")
-    if console.file.isatty() and not any(path.endswith(FORMATS[HTML]) for path in written):
-        print_whole(console, f"look: skillup show {run} · skillup view {run}", "dim")
 
 
 def _why(row: Row) -> str:
