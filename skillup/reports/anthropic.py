@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.importers.write import slug, unique_name
 from skillup.reports.result import total_tokens
 from skillup.schema.grade import Grade, RunResult
@@ -103,8 +102,8 @@ def benchmark(
 ) -> dict[str, Any]:
     """What `aggregate_benchmark.py` would write, and the names of the evals."""
     graded = [run for grade, run in runs if grade.status in GRADED]
-    graded.sort(key=lambda run: (run["eval_id"], run["run_number"]))
-    graded.sort(key=lambda run: CONFIGURATIONS.index(run["configuration"]))
+    order = CONFIGURATIONS.index
+    graded.sort(key=lambda r: (order(r["configuration"]), r["eval_id"], r["run_number"]))
     engines = list(dict.fromkeys(grade.engine for grade, _ in runs))
     notes = [
         f"Eval {run['eval_id']} ({grade.case_id}), {grade.variant}, run {run['run_number']} was "
@@ -156,17 +155,9 @@ def _summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 # The workspace.
 
 
-@frozen
-class Exported:
-    directory: Path
-    suite: str
-    engine: str
-    graded: int  # Trials with a verdict: only those are runs there
-    others: int  # Trials that met an error or were skipped: named in the notes
-
-
-def export_run(run: RunDirectory, out: Path) -> list[Exported]:
-    """Write the finished trials of `run` below `out`, which must be new or empty.
+def export_run(run: RunDirectory, out: Path) -> list[tuple[Path, list[Grade]]]:
+    """Write the finished trials of `run` below `out`, which must be new or empty; each folder, and
+    what was of it. Only those with a verdict are runs there; others are named in the notes.
 
     Raises UsageError if it is not or cannot be written, and if no trial of the run has a grade.
     """
@@ -188,7 +179,9 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
         exported = []
         for (suite, engine), members in groups.items():
             name = unique_name(f"{slug(suite, 'suite')}-{slug(engine, 'engine')}", taken)
-            exported.append(_export(run, out / name if len(groups) > 1 else out, members))
+            folder = out / name if len(groups) > 1 else out
+            _export(run, folder, members)
+            exported.append((folder, [grade for _, grade in members]))
     except OSError as error:
         raise UsageError(
             f"cannot write {error.filename}: {error.strerror}", hint="choose another --out"
@@ -196,8 +189,8 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
     return exported
 
 
-def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) -> Exported:
-    runs, graded = runs_of([grade for _, grade in members]), 0
+def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) -> None:
+    runs = runs_of([grade for _, grade in members])
     first: Record | None = None
     for (job, _), (grade, entry) in zip(members, runs, strict=True):
         record = run.read_record(job)
@@ -205,7 +198,6 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         home = out / f"eval-{entry['eval_id']:03}"  # so that their names are in their order
         where = home / entry["configuration"] / f"run-{entry['run_number']:03}"
         if grade.status in GRADED:
-            graded += 1
             _write_trial(where, record, grade, entry, run)
         prompts = [turn.content for turn in grade.turns]
         if len(prompts) > 1:
@@ -231,8 +223,6 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         model=models[0] if models else (first and first.engine.model) or "",
     )
     _write_json(out / "benchmark.json", data)
-    grade = members[0][1]
-    return Exported(out, grade.suite, grade.engine, graded, len(members) - graded)
 
 
 def _write_trial(

@@ -128,7 +128,7 @@ def export(
 ) -> int:
     """Write a run as files: Anthropic's skill-creator's, or all that it holds."""
     from skillup.app.runs import run_path
-    from skillup.reports.anthropic import export_run
+    from skillup.reports.anthropic import GRADED, export_run
     from skillup.store import RunDirectory
     from skillup.store.remote import is_url
 
@@ -143,11 +143,14 @@ def export(
         say(f"{count(many, 'trial')} → {shown_path(out)}")
         return 0
     left = len(directory.run_info().get("jobs", []))
-    for exported in export_run(directory, out):
-        left -= exported.graded + exported.others
-        rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
-        what = f"{exported.suite} on {exported.engine}: {count(exported.graded, 'run')}{rest}"
-        say(f"{what} → {shown_path(exported.directory)}")
+    for folder, grades in export_run(directory, out):
+        left -= len(grades)
+        others = sum(grade.status not in GRADED for grade in grades)
+        rest = f", {others} not graded (see the notes)" if others else ""
+        what = (
+            f"{grades[0].suite} on {grades[0].engine}: {count(len(grades) - others, 'run')}{rest}"
+        )
+        say(f"{what} → {shown_path(folder)}")
     if left > 0:
         say(f"left out, for want of a grade that can be read: {left} of its trials")
     return 0
