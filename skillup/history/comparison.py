@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import takewhile
 from math import inf
 from statistics import median
@@ -72,6 +71,8 @@ class Comparison:
         self.assessment = Assessment()
         if self.nights:
             self.assessment = assess(history, accepted, confidence, fixed)
+        self.of_suites = [one for one in self.assessment.regressed if one.key is None]
+        """What is sure of all cases of a suite together."""
         self.base = pinned or self._before_it_got_worse()
         """With which what was used is compared."""
         self.changed = list(changes(self.base, b))
@@ -120,14 +121,6 @@ class Comparison:
         if a.rate == b.rate:
             return "same"
         return "fewer_passes" if b.rate < a.rate else "more_passes"
-
-    def of(self, *changes: CaseState) -> list[CaseChange]:
-        return [case for case in self.cases if case.change in changes]
-
-    @cached_property
-    def of_suites(self) -> list[Statement]:
-        """What is sure of all cases of a suite together."""
-        return [one for one in self.assessment.regressed if one.key is None]
 
 
 def typical_increase(cases: Iterable[CaseChange], quantity: Quantity) -> float | None:

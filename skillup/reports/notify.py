@@ -103,7 +103,8 @@ def webhook_payload(
 
 def badge_data(comparison: Comparison, gates: Sequence[GateResult]) -> dict[str, Any]:
     """For https://shields.io/badges/endpoint-badge."""
-    total, red = together(case.b for case in comparison.counted), comparison.of("regressed")
+    total = together(case.b for case in comparison.counted)
+    red = [case for case in comparison.cases if case.change == "regressed"]
     color = "green" if total.failed else "brightgreen"
     color = color if all(gate.passed for gate in gates) else "red"
     message = f"{len(red)} regressed, " * bool(red) + f"{total.passed}/{total.judged} passed"

@@ -286,7 +286,8 @@ def accept_cases(
     else:
         fallen = {one.suite for one in comparison.of_suites if one.kind == "fewer_passes"}
         worse = {one.key for one in comparison.assessment.regressed} | gone
-        worse |= {c.key for c in comparison.of("fewer_passes") if c.key.suite in fallen}
+        fewer = [case.key for case in comparison.cases if case.change == "fewer_passes"]
+        worse |= {key for key in fewer if key.suite in fallen}
         keys = [key for key in keys if key in worse]
     if not keys:
         what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
