@@ -342,22 +342,13 @@ def test_a_suite_may_ask_for_all_that_the_command_line_may_ask_for() -> None:
         Report.model_validate({"formats": ["pdf"]})
 
 
-def test_a_run_writes_what_the_suite_and_the_command_line_ask_for(tmp_path: Path) -> None:
+def test_a_run_writes_what_is_asked_for_and_report_writes_it_again(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SUITE)
-
     assert project.run("run", "s", "--out", "r", "--report", "markdown").exit_code == 0
-
     assert (project.root / "r/junit.xml").read_bytes().startswith(b"<?xml")
     assert (project.root / "r/summary.md").read_text("utf-8").startswith("# skillup: 1 of 1")
-
-
-def test_reports_are_written_again_from_the_result(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(SUITE)
-    project.run("run", "s", "--out", "r")
     (project.root / "r/junit.xml").unlink()
-
     outcome = project.run("report", "r")
-
     assert outcome.exit_code == 0
     assert len(outcome.stdout.splitlines()) == len(FORMATS)
     assert (project.root / "r/junit.xml").is_file()
