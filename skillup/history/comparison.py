@@ -93,6 +93,7 @@ class Comparison:
         """Those of B in its order, then those that only the newest night of the reference has."""
         before = [by_case(run.trials) for run in self.nights]
         after, newest = by_case(self.b.trials), before[-1] if before else {}
+        red = self.assessment.red
         said: dict[CaseKey | None, list[Statement]] = {}
         for one in self.assessment.statements:
             said.setdefault(one.key, []).append(one)
@@ -102,14 +103,12 @@ class Comparison:
                 a = b  # What it does in this run is what it is to do
             elif a is ABSENT:
                 a = together(night[key] for night in before if key in night)
-            change = self._state(key, a, b)
+            change: CaseState = "regressed" if key in red else self._state(key, a, b)
             yield CaseChange(
                 key, a, b, change, tuple(said.get(key, ())), "/".join(key[:2]) in self.b.quarantined
             )
 
     def _state(self, key: CaseKey, a: CaseTally, b: CaseTally) -> CaseState:
-        if key in self.assessment.red:
-            return "regressed"
         if a.rate is None or b.rate is None:
             states = {a.state, b.state}
             if "absent" in states:
