@@ -297,11 +297,12 @@ class EventParser(Transcript, ABC):
         self.finished = False  # The event that ends a turn has come
         self.closed = False  # So it has, or one of a failed turn, and nothing of another turn after
         self.outgoing = b""  # What a live process is to read next
+        self._failure: Failure | None = None
 
     @property
     def failure(self) -> Failure | None:
         """What the events say went wrong."""
-        return None
+        return self._failure
 
     @property
     def is_settled(self) -> bool:

@@ -180,7 +180,6 @@ class AcpEvents(EventParser):
         self.look_at_model: Callable[[], ModelExchange | None] = lambda: None
         self.last_answered: ModelExchange | None = None  # What it asks for later is its own matter
         self._prompt, self._resumed, self._is_first = prompt, resumed, before is None
-        self._refused: Failure | None = None
         self._waiting: dict[Any, Callable[[dict[str, Any]], None]] = {}
         self._calls: dict[str, _Call] = {}
         self._text: list[str] = []
@@ -193,10 +192,6 @@ class AcpEvents(EventParser):
         else:
             self.agent, self.version, self.number = before.agent, before.version, before.number
             self._send_prompt()
-
-    @property
-    def failure(self) -> Failure | None:
-        return self._refused
 
     def farewell(self) -> bytes:
         cancel = _line(method="session/cancel", params={"sessionId": self.session})
@@ -213,7 +208,7 @@ class AcpEvents(EventParser):
         self._send(id=self.number, method=method, params=params)
 
     def _fail(self, kind: ErrorKind, text: str) -> None:
-        self._refused = self._refused or Failure(kind, text)
+        self._failure = self._failure or Failure(kind, text)
         self.closed = True
 
     def take(self, event: dict[str, Any]) -> None:

@@ -68,32 +68,29 @@ class CodexEvents(EventParser):
         super().__init__(progress)
         self._workspace = workspace
         self._calls: dict[str, list[str]] = {}
-        self._failed: str | None = None
         self._last_error: str | None = None
 
     @property
     def failure(self) -> Failure | None:
         """What `turn.failed` says, or an `error` with which the stream ends."""
-        if self._failed is not None:
-            return failure_of_text(self._failed)
         last = self._last_error
-        if not self.finished and last and not last.startswith("Reconnecting..."):
-            return failure_of_text(last)
-        return None
+        if self._failure or self.finished or not last or last.startswith("Reconnecting..."):
+            return self._failure
+        return failure_of_text(last)
 
     def take(self, event: dict[str, Any]) -> None:
         kind = as_text(event.get("type"))
         if kind == "thread.started":
             self.session_id = as_text(event.get("thread_id")) or None
         elif kind == "turn.started":
-            self.finished, self._failed = False, None
+            self.finished, self._failure = False, None
         elif kind == "turn.completed":
-            self.finished = self._failed is None
+            self.finished = self._failure is None
         elif kind == "turn.failed":
-            self._failed = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
-            self.finished = False
-            if self._failed in self.notices:
-                self.notices.remove(self._failed)
+            why = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
+            self.finished, self._failure = False, failure_of_text(why)
+            if why in self.notices:
+                self.notices.remove(why)
         elif kind == "error":
             self._last_error = as_text(event.get("message"))
             self.notice(self._last_error)
@@ -101,7 +98,7 @@ class CodexEvents(EventParser):
             self._item(event, as_dict(event.get("item")), done=kind == "item.completed")
         else:
             self.unknown(event)
-        self.closed = self.finished or self._failed is not None
+        self.closed = self.finished or self._failure is not None
 
     def _item(self, event: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
         kind, item_id = as_text(item.get("type")), as_text(item.get("id"))

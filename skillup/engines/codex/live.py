@@ -53,7 +53,6 @@ class AppServerEvents(CodexEvents):
     ) -> None:
         super().__init__(workspace, progress)
         self._prompt, self._permission, self._answers = prompt, permission, answers
-        self._refused: Failure | None = None
         self._ids: dict[str, str] = {}
         self._thread: str | None = None
         self._opening: dict[str, Any] = {}
@@ -85,10 +84,6 @@ class AppServerEvents(CodexEvents):
         params = {"threadId": self._thread, "input": given}
         self._send(id=self.number, method="turn/start", params=params)
 
-    @property
-    def failure(self) -> Failure | None:
-        return self._refused or super().failure
-
     def take(self, event: dict[str, Any]) -> None:
         method, params = event.get("method"), as_dict(event.get("params"))
         if method is None and "id" in event:
@@ -102,7 +97,7 @@ class AppServerEvents(CodexEvents):
         number, error = response["id"], as_dict(response.get("error"))
         if error:
             text = as_text(error.get("message")) or "a request was refused without a reason"
-            self._refused = Failure(kind_of_text(text, BY_STDERR) or "crash", text)
+            self._failure = Failure(kind_of_text(text, BY_STDERR) or "crash", text)
             self.closed = True
         elif number == _THREAD_REQUEST:
             thread = as_dict(as_dict(response.get("result")).get("thread"))

@@ -40,7 +40,6 @@ class DescribedEvents(EventParser):
         """`session`: its id, where no event says it; None: an event must."""
         super().__init__(progress)
         self._about = about
-        self._failure: Failure | None = None
         self._used = Counter[str]()
         self._part_of: object = None  # Which message the last item is a part of
         self._parts: list[str] = []  # Of the last item: joined when it is whole
@@ -58,7 +57,7 @@ class DescribedEvents(EventParser):
         did_nothing = not self.response and not any(item.tool_call for item in self.items)
         if self._failure is None and self.finished and did_nothing:
             return Failure("protocol", "it ended the turn without an answer or a tool call")
-        return self._failure
+        return super().failure
 
     def feed(self, line: bytes) -> None:
         """A line of text is no event; a document is one when it is whole."""

@@ -41,12 +41,6 @@ _DEFAULT_COMMAND = (
 class ScriptedEvents(EventParser):
     """What the agent prints; the format is documented in its own package."""
 
-    _failure: Failure | None = None
-
-    @property
-    def failure(self) -> Failure | None:
-        return self._failure
-
     def take(self, event: dict[str, Any]) -> None:
         kind, call_id = event.get("type"), as_text(event.get("id"))
         if kind == "session_started":
