@@ -8,7 +8,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,9 +78,6 @@ class CliSpec:
     writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
     two_way: bool = False  # Both sides ask and answer; it need not end by itself after an answer
-
-
-def _ignore(_: Secrets) -> None: ...
 
 
 class CliEngine(ABC):
@@ -160,9 +157,11 @@ class CliEngine(ABC):
         return result
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await CliTurn(self, turn, trial, None).run()
+        return await self.resume(None, turn, trial)
 
-    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+    async def resume(
+        self, session: str | None, turn: TurnRequest, trial: TrialContext
+    ) -> EngineTurn:
         return await CliTurn(self, turn, trial, session).run()
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
@@ -179,17 +178,12 @@ class CliEngine(ABC):
         problem, version = self.missing(command[0], env, Path.cwd()), None
         if problem is None:
             problem, version = await self.version(profile, found, env)
-        if problem is not None:
-            return Availability(False, command, login=login, problem=problem)
+        is_there = problem is None
+        if is_there and found.missing:
+            problem = self.error("auth", found.missing)
         no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
-        return Availability(
-            True,
-            command,
-            version=version,
-            login=login,
-            problem=self.error("auth", found.missing) if found.missing else None,
-            notes=() if login or found.missing else (no_login,),
-        )
+        notes = () if login or problem else (no_login,)
+        return Availability(is_there, command, version, login, problem, notes)
 
     async def version(
         self, profile: Profile, login: Login, env: Mapping[str, str]
@@ -276,12 +270,7 @@ class CliTurn:
             known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         home = engine.spec.home if by_file else None
-        login_turn = (
-            nullcontext(_ignore)
-            if home is None
-            else renewed_once(trial, home, env, turn.timeout_seconds)
-        )
-        async with login_turn as renewed:
+        async with renewed_once(trial, home, env, turn.timeout_seconds) as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             self.parser = engine.parser(turn, trial, self.resumed)

@@ -165,7 +165,7 @@ def login_secrets(login: Path | None) -> dict[str, str]:
 
 @asynccontextmanager
 async def renewed_once(
-    trial: TrialContext, home: EngineHome, env: Mapping[str, str], turn_seconds: float
+    trial: TrialContext, home: EngineHome | None, env: Mapping[str, str], turn_seconds: float
 ) -> AsyncIterator[Callable[[Secrets], None]]:
     """A turn whose CLI is logged in by a file, if there is one; it renews it before it expires.
 
@@ -174,13 +174,16 @@ async def renewed_once(
     user's own file, and take that. Call what this yields at signs of life of the CLI, with the
     secrets of the turn: they and those of the run learn the new login.
     """
-    theirs = home.login_of(trial.environment)
-    own = home.of(env) / theirs.name if theirs is not None else Path()
-    replaced = trial.profile.isolation != "shared" and leads_out(own, trial.home)  # by the agent
-    if theirs is None or replaced or trial.box.isolates:
+    is_own = trial.profile.isolation != "shared"
+    if (
+        home is None
+        or trial.box.isolates
+        or (theirs := home.login_of(trial.environment)) is None
+        or (is_own and leads_out(home.of(env) / theirs.name, trial.home))  # by the agent
+    ):
         yield lambda _: None
         return
-    login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
+    login = _SharedLogin(home, theirs.resolve(), home.of(env) / theirs.name, trial.secrets)
     try:
         if not await login.is_fresh(turn_seconds):
             await login.lock()

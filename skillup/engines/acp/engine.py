@@ -102,10 +102,9 @@ class Acp(CliEngine):
                 return self.error("engine_not_usable", what)
         return None
 
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await AcpTurn(self, turn, trial, None).run()
-
-    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+    async def resume(
+        self, session: str | None, turn: TurnRequest, trial: TrialContext
+    ) -> EngineTurn:
         return await AcpTurn(self, turn, trial, session).run()
 
     async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:

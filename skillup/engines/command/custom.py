@@ -83,10 +83,9 @@ class CustomAgent(DescribedEngine):
         super().__init__(name, about)
         self.custom = custom
 
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await CustomTurn(self, turn, trial, None).run()
-
-    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+    async def resume(
+        self, session: str | None, turn: TurnRequest, trial: TrialContext
+    ) -> EngineTurn:
         return await CustomTurn(self, turn, trial, session).run()
 
     def command(self, profile: Profile) -> tuple[str, ...]:
