@@ -127,9 +127,7 @@ class ClaudeCode(WritingCliEngine):
     ) -> ClaudeEvents:
         if trial.live is None:
             return ClaudeEvents(trial.progress)
-        before = trial.live.parser_before
-        permission = trial.profile.permission
-        parser = LiveClaudeEvents(permission, turn.answers, before, trial.progress)
+        parser = LiveClaudeEvents(turn, trial, trial.live.parser_before)
         parser.outgoing = _as_json(turn)
         return parser
 

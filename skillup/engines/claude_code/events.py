@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.base import Progress
+from skillup.engines.base import Progress, TrialContext, TurnRequest
 from skillup.engines.events import (
     EventParser,
     Failure,
@@ -27,9 +27,7 @@ from skillup.engines.events import (
 )
 from skillup.engines.questions import answered, joined, of_questions
 from skillup.engines.session_files import SessionLine, SessionReader
-from skillup.schema.case import UserAnswer
 from skillup.schema.checks import ToolKind
-from skillup.schema.profile import Permission
 from skillup.schema.record import ErrorKind, Usage
 
 _BY_SUBTYPE: dict[str, ErrorKind] = {
@@ -181,15 +179,9 @@ class LiveClaudeEvents(ClaudeEvents):
     permission mode does not allow by itself is refused; the case answers questions.
     """
 
-    def __init__(
-        self,
-        permission: Permission,
-        answers: Sequence[UserAnswer],
-        before: LiveClaudeEvents | None,
-        progress: Progress,
-    ) -> None:
-        super().__init__(progress)
-        self._permission, self._answers = permission, answers
+    def __init__(self, turn: TurnRequest, trial: TrialContext, before: Any) -> None:
+        super().__init__(trial.progress)
+        self._permission, self._answers = trial.profile.permission, turn.answers
         self._tasks = set[str]()  # In the background
         self._before = before.total if before is not None else (Usage(), 0.0)
         self.total: tuple[Usage, float] = self._before

@@ -170,16 +170,8 @@ class Codex(WritingCliEngine):
         if session_id is not None:
             thread |= {"threadId": session_id, "excludeTurns": True}
         login = self.login(trial)
-        return AppServerEvents(
-            turn.prompt,
-            thread,
-            login.value if _logs_in(trial, login) else None,
-            trial.profile.permission,
-            turn.answers,
-            trial.live.parser_before,
-            trial.workspace,
-            trial.progress,
-        )
+        key = login.value if _logs_in(trial, login) else None
+        return AppServerEvents(turn, trial, thread, key, trial.live.parser_before)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         pattern = f"{_DAY}/rollout-*-{glob.escape(session_id)}.jsonl"

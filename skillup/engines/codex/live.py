@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Mapping
 from typing import Any
 
-from skillup.engines.base import Progress
+from skillup.engines.base import TrialContext, TurnRequest
 from skillup.engines.codex.events import BY_STDERR, CodexEvents
 from skillup.engines.events import (
     Failure,
@@ -20,8 +19,6 @@ from skillup.engines.events import (
     words,
 )
 from skillup.engines.questions import answered, of_questions, reply_to_form, texts_of
-from skillup.schema.case import UserAnswer
-from skillup.schema.profile import Permission
 
 _THREAD_REQUEST = 2
 _CLIENT = {"name": "skillup", "title": "skillup", "version": "1"}
@@ -36,23 +33,20 @@ _APPROVALS = words("item/commandExecution/requestApproval item/fileChange/reques
 
 
 class AppServerEvents(CodexEvents):
-    """Feed it the lines of one turn; `thread` is how a thread is started or resumed,
-    `key` what the process logs in with, kept in its memory; None: it knows itself.
+    """Feed it the lines of one turn; `thread` is how a thread is started or resumed, `key` what the
+    process logs in with, kept in its memory (None: it knows itself), `before`: the turn before.
     """
 
     def __init__(
         self,
-        prompt: str,
+        turn: TurnRequest,
+        trial: TrialContext,
         thread: Mapping[str, Any],
         key: str | None,
-        permission: Permission,
-        answers: Sequence[UserAnswer],
         before: AppServerEvents | None,
-        workspace: PurePath,
-        progress: Progress,
     ) -> None:
-        super().__init__(workspace, progress)
-        self._prompt, self._permission, self._answers = prompt, permission, answers
+        super().__init__(trial.workspace, trial.progress)
+        self._turn, self._permission = turn, trial.profile.permission
         self._ids: dict[str, str] = {}
         self._thread: str | None = None
         self._opening: dict[str, Any] = {}
@@ -80,7 +74,7 @@ class AppServerEvents(CodexEvents):
 
     def _begin_turn(self) -> None:
         self.number += 1
-        given = [{"type": "text", "text": self._prompt}]
+        given = [{"type": "text", "text": self._turn.prompt}]
         params = {"threadId": self._thread, "input": given}
         self._send(id=self.number, method="turn/start", params=params)
 
@@ -112,9 +106,10 @@ class AppServerEvents(CodexEvents):
         elif "codex_approval_kind" in as_dict(params.get("_meta")):  # of a call of an MCP tool
             self._send(id=request, result={"action": decision, "content": None})
         elif method == "mcpServer/elicitation/request":
-            self._send(id=request, result=reply_to_form(self, params, self._answers))
+            self._send(id=request, result=reply_to_form(self, params, self._turn.answers))
         elif method == "item/tool/requestUserInput":
-            content = answered(self, of_questions(params.get("questions"), "id"), self._answers)
+            asked = of_questions(params.get("questions"), "id")
+            content = answered(self, asked, self._turn.answers)
             told = {key: {"answers": texts_of(value)} for key, value in (content or {}).items()}
             self._send(id=request, result={"answers": told})
         else:

@@ -12,11 +12,11 @@ from skillup.engines.command.values import SEARCH_SECONDS, holds, value_at
 from skillup.engines.events import (
     EventParser,
     Failure,
-    as_amount,
     as_dict,
     as_list,
     as_text,
     content_text,
+    counts,
     kind_of_status,
     kind_of_text,
     read_event,
@@ -192,12 +192,8 @@ class DescribedEvents(EventParser):
         self.call(as_text(value_at(event, rule.call.id)), name, kind, arguments, agent)
 
     def _count(self, paths: UsagePaths, event: Any) -> None:
-        found = {}
-        for name in Usage.model_fields:
-            path = getattr(paths, name, None)
-            amount = as_amount(value_at(event, path)) if path else None
-            if amount is not None:
-                found[name] = int(amount)
+        names = paths.model_dump(exclude={"of", "cached_apart"}, exclude_none=True)
+        found = counts({path: value_at(event, path) for path in names.values()}, names)
         if paths.cached_apart and "input_tokens" in found:
             apart = ("cached_input_tokens", "cache_write_tokens")
             found["input_tokens"] += sum(found.get(name, 0) for name in apart)

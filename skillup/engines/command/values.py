@@ -91,9 +91,4 @@ def filled_arguments(arguments: Iterable[str | list[str]], values: Mapping[str, 
 
 def names_in(template: Any) -> set[str]:
     """The placeholders that stand in a template."""
-    if isinstance(template, str):
-        return {match["name"] for match in _PLACEHOLDER.finditer(template)}
-    inner: Iterable[Any] = template if isinstance(template, list) else ()
-    if isinstance(template, Mapping):
-        inner = [*template, *template.values()]
-    return set().union(*map(names_in, inner))
+    return {match["name"] for match in _PLACEHOLDER.finditer(repr(template))}
