@@ -21,7 +21,7 @@ class Adapter:
 
 def _described(home_variable: str | None, package: str, command: str, *aliases: str) -> Adapter:
     """Of a CLI that ``skillup/engines/command/agents`` describes."""
-    target = "skillup.engines.command.created:shipped_engine"
+    target = "skillup.engines.command.engine:shipped_engine"
     npm = (package, command)
     return Adapter(target, home_variable, aliases=aliases, npm=npm, described=True)
 

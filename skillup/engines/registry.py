@@ -37,7 +37,7 @@ def engine_of(profile: Profile) -> Engine:
         return custom_engine(profile.name, profile.custom)
     if profile.agent is None:
         return get_engine(profile.engine)
-    from skillup.engines.command.created import make_engine
+    from skillup.engines.command.engine import make_engine
 
     return make_engine(profile.engine, profile.agent)
 

@@ -14,8 +14,13 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.app.planning import collect_secrets
 from skillup.engines.base import HistorySeeder, SessionForker, SessionResumer
-from skillup.engines.command.created import make_engine, rows_of_history, shipped
-from skillup.engines.command.engine import DescribedEngine, dump_rows
+from skillup.engines.command.engine import (
+    DescribedEngine,
+    dump_rows,
+    make_engine,
+    rows_of_history,
+    shipped,
+)
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.command.values import filled, filled_arguments, holds
 from skillup.engines.created_sessions import copy_database

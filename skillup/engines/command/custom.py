@@ -28,8 +28,7 @@ from skillup.engines.base import (
     cost_usd,
 )
 from skillup.engines.cli_runner import CliTurn
-from skillup.engines.command.created import OneTurnEngine
-from skillup.engines.command.engine import DescribedEngine
+from skillup.engines.command.engine import DescribedEngine, OneTurnEngine
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.environment import Login, find_login
 from skillup.engines.events import Failure, as_text, kind_of_status
