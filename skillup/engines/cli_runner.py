@@ -97,17 +97,17 @@ class CliEngine(ABC):
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> EventParser:
         """For the events of one turn; if the process stays, with what it is to read of it."""
 
-    @abstractmethod
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """The session's file; None if there is none."""
+        return min(self.session_files(engine_home, session_id), default=None)
 
     def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
         """A file with what the session holds, one line for each row; None if there is none."""
         file = self.session_file(engine_home, session_id)
         return file if trial.profile.isolation == "shared" else own_file(file, trial.home)
 
-    def session_files(self, engine_home: Path) -> Collection[Path]:
-        """All that are there, of a CLI that chooses the ids of new sessions."""
+    def session_files(self, engine_home: Path, session_id: str | None = None) -> Collection[Path]:
+        """Those of a session; of a CLI that chooses the ids of new ones also all that are there."""
         return ()
 
     @abstractmethod

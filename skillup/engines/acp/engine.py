@@ -79,11 +79,8 @@ class Acp(CliEngine):
         """Claude's agent reads the second only; those that read both show a skill once."""
         return self.spec.skill_directory, ".claude/skills"
 
-    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        """Each agent knows for itself where it is."""
-        return None
-
     def is_user_message(self, row: dict[str, Any]) -> bool:
+        """Each agent knows for itself where its sessions are."""
         return False
 
     def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:

@@ -173,12 +173,9 @@ class Codex(WritingCliEngine):
         key = login.value if _logs_in(trial, login) else None
         return AppServerEvents(turn, trial, thread, key, trial.live.parser_before)
 
-    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        pattern = f"{_DAY}/rollout-*-{glob.escape(session_id)}.jsonl"
-        return min((engine_home / "sessions").glob(pattern), default=None)
-
-    def session_files(self, engine_home: Path) -> Collection[Path]:
-        return set((engine_home / "sessions").glob(f"{_DAY}/rollout-*.jsonl"))
+    def session_files(self, engine_home: Path, session_id: str | None = None) -> Collection[Path]:
+        own = f"-{glob.escape(session_id)}" if session_id is not None else ""
+        return set((engine_home / "sessions").glob(f"{_DAY}/rollout-*{own}.jsonl"))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Of threads of both formats."""

@@ -176,13 +176,6 @@ class DescribedEngine(CliEngine):
         chosen = trial.session_id if self.spec.takes_ids else None
         return DescribedEvents(self.about, session_id or chosen, trial.progress)
 
-    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        store = self.about.store
-        if store is None or store.files is None:
-            return None
-        values = {"session": escape(session_id), "session_start": escape(session_id[:8])}
-        return min(engine_home.glob(filled(store.files, values)), default=None)
-
     def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
         """Of a database a copy; not as JSON lines, which could be put back as they were."""
         store = self.about.store
@@ -193,11 +186,14 @@ class DescribedEngine(CliEngine):
             return None  # the agent has made it a link
         return dump_rows(database, store.rows or "", session_id, copy)
 
-    def session_files(self, engine_home: Path) -> Collection[Path]:
+    def session_files(self, engine_home: Path, session_id: str | None = None) -> Collection[Path]:
         store = self.about.store
         if store is None or store.files is None:
             return ()
-        return set(engine_home.glob(filled(store.files, {"session": "*", "session_start": "*"})))
+        values = {"session": "*", "session_start": "*"}
+        if session_id is not None:
+            values = {"session": escape(session_id), "session_start": escape(session_id[:8])}
+        return set(engine_home.glob(filled(store.files, values)))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         with suppress(TimeoutError):  # Without its messages the session counts as lost
