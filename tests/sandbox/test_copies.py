@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from skillup.sandbox.channel import Channel
-from skillup.sandbox.copies import Copies
+from skillup.sandbox.containers import Copies
 
 PART = 1 << 17
 Accept = Callable[[bytes], socket.socket]
