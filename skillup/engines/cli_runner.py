@@ -68,7 +68,7 @@ class CliSpec:
     name: str  # The program, and what messages call the agent
     install: str  # How to get it
     login: str  # How to log in
-    skill_directory: str  # Where, relative to the workspace, it looks for skills
+    skill_directories: Sequence[str]  # Where, relative to the workspace, it looks for skills
     home: EngineHome | None = None
     session_word: str = "session"
     takes_ids: bool = True  # A new session gets the id that we choose
@@ -202,7 +202,7 @@ class CliEngine(ABC):
         return self.spec.home.login_of(environment) if self.spec.home is not None else None
 
     def skill_directories(self) -> Sequence[str]:
-        return (self.spec.skill_directory,)
+        return self.spec.skill_directories
 
     def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
         """With the advice that its kind has for this CLI. `what` is one clause."""
@@ -282,7 +282,14 @@ class CliTurn:
             if self.ended_between and not await self._with_file(self._changed):
                 # It had died before it took the message.
                 return await type(self)(engine, turn, trial, self.resumed).run()
-        return await self._with_file(self._checked, result, known)
+        return self._answered(await self._with_file(self._checked, result, known))
+
+    def _answered(self, result: EngineTurn) -> EngineTurn:
+        """The turn with its answer, if that counts, and its cost."""
+        well = result.error is None
+        costs = cost_usd(self.trial.profile, result.model, result.usage), result.cost_usd
+        cost = next((one for one in costs if one or (well and one is not None)), None)
+        return replace(result, response=self.parser.response if well else "", cost_usd=cost)
 
     async def _with_file(self, work: Callable[..., T], *more: Any) -> T:
         """`work(file, *more)` with the session's file, or None if there is none.
@@ -361,11 +368,7 @@ class CliTurn:
             notices=notices,
             error=error,
         )
-        result = engine.finish(result, self.turn, trial, None if lost else file)
-        costs = cost_usd(trial.profile, result.model, result.usage), result.cost_usd
-        response = parser.response if (well := result.error is None) else ""
-        cost = next((one for one in costs if one or (well and one is not None)), None)
-        return replace(result, response=response, cost_usd=cost)
+        return engine.finish(result, self.turn, trial, None if lost else file)
 
     async def _process(
         self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.engines.acp.events import AcpEvents
-from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest, cost_usd
+from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliEngine, CliSpec, CliTurn
 from skillup.engines.created_sessions import UnwritableError, copy_home
 from skillup.engines.environment import Login, trial_environment
@@ -40,7 +40,8 @@ class Acp(CliEngine):
         name="acp",
         install="install the agent, and name it in the profile's `command`, as [opencode, acp]",
         login="name the key's variable in `api_key_env`, and hand it on in `env` as {key}",
-        skill_directory=".agents/skills",
+        # Claude's agent reads the second only; those that read both show a skill once.
+        skill_directories=(".agents/skills", ".claude/skills"),
         takes_ids=False,
         takes_system=False,
         two_way=True,
@@ -74,10 +75,6 @@ class Acp(CliEngine):
         if turn.max_steps is not None:
             parser.notice("`max_turns` is not applied: the protocol has no such limit")
         return parser
-
-    def skill_directories(self) -> Sequence[str]:
-        """Claude's agent reads the second only; those that read both show a skill once."""
-        return self.spec.skill_directory, ".claude/skills"
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Each agent knows for itself where its sessions are."""
@@ -175,24 +172,21 @@ class AcpTurn(CliTurn):
         self, file: Path | None, result: EngineTurn, known: Collection[Path]
     ) -> EngineTurn:
         """The turn, with proof that its session held the earlier ones, and what it holds now."""
-        parser, previous, profile = self.parser, self.turn.previous, self.trial.profile
+        parser, previous = self.parser, self.turn.previous
         error, verified = self._error_of_model(result.error), None
         if previous is not None:
             loss = self._loss(previous) if parser.loaded else None
             verified = loss is None and parser.session_id == self.resumed
             if loss is not None and (error is None or error.kind == "model_error"):
                 error = self.engine.lost(self.resumed, loss, parser.response)
-        # The gateway counts what each agent counts in its own way.
-        usage = result.usage if self.trial.gateway is None else None
         now = _with_message(previous, parser.session_id, self.turn.prompt)
+        # The gateway counts what each agent counts in its own way.
         return replace(
             result,
             session=parser.session_id,
-            response=parser.response if error is None else "",
             fingerprint=now if parser.prompted else previous,
             session_verified=verified,
-            usage=usage,
-            cost_usd=cost_usd(profile, None, usage),
+            usage=result.usage if self.trial.gateway is None else None,
             error=error,
         )
 

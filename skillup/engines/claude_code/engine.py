@@ -84,7 +84,7 @@ class ClaudeCode(WritingCliEngine):
         install="install it with `npm install -g @anthropic-ai/claude-code`, "
         "or set `command` in the profile",
         login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
-        skill_directory=".claude/skills",
+        skill_directories=(".claude/skills",),
         home=HOME,
         stderr=BY_TEXT,
         writable=WRITABLE,

@@ -92,7 +92,7 @@ class Codex(WritingCliEngine):
         name="codex",
         install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
         login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
-        skill_directory=".agents/skills",
+        skill_directories=(".agents/skills",),
         home=HOME,
         session_word="thread",
         takes_ids=False,

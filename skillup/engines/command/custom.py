@@ -19,14 +19,7 @@ from typing import Any
 
 import anyio
 
-from skillup.engines.base import (
-    Availability,
-    Engine,
-    EngineTurn,
-    TrialContext,
-    TurnRequest,
-    cost_usd,
-)
+from skillup.engines.base import Availability, Engine, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliTurn
 from skillup.engines.command.engine import DescribedEngine, OneTurnEngine
 from skillup.engines.command.events import DescribedEvents
@@ -276,7 +269,7 @@ class CustomTurn(CliTurn):
             notices=self.parser.notices,
             error=error,
         )
-        return self._checked(None, made, ())
+        return self._answered(self._checked(None, made, ()))
 
     def _checked(
         self, file: Path | None, result: EngineTurn, known: Collection[Path]
@@ -288,10 +281,8 @@ class CustomTurn(CliTurn):
         return replace(
             result,
             session=session,
-            response=self.parser.response if result.error is None else "",
             fingerprint=now,
             session_verified=None if previous is None else False,
-            cost_usd=cost_usd(self.trial.profile, result.model, result.usage),
             notices=[*result.notices, *([_UNPROVEN] if previous is not None else [])],
         )
 

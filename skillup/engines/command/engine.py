@@ -64,7 +64,7 @@ class DescribedEngine(CliEngine):
             name=about.name,
             install=about.install,
             login=about.login,
-            skill_directory=about.skills[0],
+            skill_directories=about.skills[:1],
             home=EngineHome(home.variable or "", home.folder) if home else None,
             takes_ids="session" in names_in([*about.start, *about.arguments]),
             stderr={kind: tuple(parts) for kind, parts in about.errors.items()},

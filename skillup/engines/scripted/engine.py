@@ -80,7 +80,7 @@ class ScriptedEngine(WritingCliEngine):
         name="scripted",
         install="correct `command` in the profile, or leave it out",
         login="it needs no login",
-        skill_directory=".agents/skills",
+        skill_directories=(".agents/skills",),
         writable=VersionRange(VERSION, VERSION),
         install_writable="leave `command` out of the profile",
     )
