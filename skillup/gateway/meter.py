@@ -10,7 +10,6 @@ import json
 import re
 import secrets
 import sys
-from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -46,8 +45,6 @@ class ModelExchange:
         self.said = ""  # The answer's message, as errors have one
         self.sha256 = hashlib.sha256()
         self.request, self.answer = bytearray(), bytearray()
-        self._last: deque[bytes] = deque()  # Of a long answer, and how many bytes they are
-        self._size = 0
         self._counts: dict[str, int] = {}
 
     def asked(self, part: bytes) -> None:
@@ -81,13 +78,9 @@ class ModelExchange:
 
     def answered(self, part: bytes) -> None:
         """A part of the answer."""
-        if self._keeps or len(self.answer) < _LONGEST // 2:
-            self.answer += part
-        else:  # Counts are first and last
-            self._last.append(part)
-            self._size += len(part)
-            while self._size - len(self._last[0]) >= _LONGEST // 2:
-                self._size -= len(self._last.popleft())
+        self.answer += part
+        if len(self.answer) > 2 * _LONGEST and not self._keeps:
+            del self.answer[_LONGEST // 2 : -_LONGEST // 2]  # Counts are first and last
 
     @property
     def has_failed(self) -> bool:
@@ -98,8 +91,6 @@ class ModelExchange:
     def answered_all(self) -> None:
         """The answer has ended; it is JSON, or events."""
         self.ended = True
-        self.answer += b"".join(self._last)
-        self._last.clear()
         tells = b'"usage' in self.answer
         for data in (tells and _TELLING.findall(b"\n" + self.answer)) or [self.answer]:
             with suppress(*_MALFORMED):
