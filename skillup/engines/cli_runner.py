@@ -95,7 +95,7 @@ class CliEngine(ABC):
 
     @abstractmethod
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> EventParser:
-        """For the events of one turn; if the process stays, with what it is to read of it."""
+        """For the events of one turn, with what the process is to read of it."""
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """The session's file; None if there is none."""
@@ -113,10 +113,6 @@ class CliEngine(ABC):
     @abstractmethod
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Whether a line of a session's file is a message that somebody sent."""
-
-    def standard_input(self, turn: TurnRequest) -> bytes:
-        """What the process reads."""
-        return turn.prompt.encode("utf-8", "replace")
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         """The CLI's own variables that may hold the key, best first."""
@@ -406,7 +402,7 @@ class CliTurn:
             argv=argv,
             cwd=trial.workspace,
             env=env,
-            stdin=parser.outgoing if self.live is not None else engine.standard_input(turn),
+            stdin=parser.outgoing,
             timeout_seconds=turn.timeout_seconds,
             stdout=stdout.write,
             stderr=stderr.write,
@@ -416,11 +412,12 @@ class CliTurn:
             lingers=engine.spec.two_way,
             farewell=parser.farewell,
         )
+        parser.outgoing = b""
         with closing(stdout), closing(stderr):
             if self.live is None:
                 outcome = await trial.box.run(direct, lambda request: run_process(request, take))
             else:
-                parser.outgoing, run = b"", self.live.run
+                run = self.live.run
                 stays = lambda: parser.is_settled  # noqa: E731
                 outcome = await trial.box.run(direct, lambda request: run(request, take, stays))
                 self.live.parser, self.live.argv = parser, argv

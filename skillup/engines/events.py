@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from skillup.engines.base import Progress
 from skillup.frozen import frozen
@@ -296,7 +296,7 @@ class EventParser(Transcript, ABC):
         self.response = ""
         self.finished = False  # The event that ends a turn has come
         self.closed = False  # So it has, or one of a failed turn, and nothing of another turn after
-        self.outgoing = b""  # What a live process is to read next
+        self.outgoing = b""  # What the process is to read next
         self._failure: Failure | None = None
 
     @property
@@ -312,6 +312,11 @@ class EventParser(Transcript, ABC):
     def farewell(self) -> bytes:
         """What a live process is told before it is ended in the middle of its turn."""
         return b""
+
+    def asking(self, message: str) -> Self:
+        """The parser of a process that reads the message as it is, to its end."""
+        self.outgoing = message.encode("utf-8", "replace")
+        return self
 
     def feed(self, line: bytes) -> None:
         """Takes the next line, without its newline."""

@@ -114,22 +114,18 @@ class ClaudeCode(WritingCliEngine):
         option = "--resume" if session_id else "--session-id"
         return [*given, *profile.args, option, session_id or trial.session_id]
 
-    def standard_input(self, turn: TurnRequest) -> bytes:
+    def parser(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
+    ) -> ClaudeEvents:
         """As plain text, claude answers `/word` itself and attaches the file that `@path` names.
 
         It looks for both in the last text block of a message only, and drops an empty one before it
         asks the model: a message of two blocks, the second empty, arrives exactly as written.
         """
-        return _as_json(turn) if _must_be_literal(turn) else turn.prompt.encode()
-
-    def parser(
-        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
-    ) -> ClaudeEvents:
-        if trial.live is None:
-            return ClaudeEvents(trial.progress)
-        parser = LiveClaudeEvents(turn, trial, trial.live.parser_before)
-        parser.outgoing = _as_json(turn)
-        return parser
+        if trial.live is not None:
+            return LiveClaudeEvents(turn, trial, trial.live.parser_before).asking(_as_json(turn))
+        message = _as_json(turn) if _must_be_literal(turn) else turn.prompt
+        return ClaudeEvents(trial.progress).asking(message)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """Its folder is not computed: the workspace may have been elsewhere."""
@@ -273,12 +269,12 @@ def _must_be_literal(turn: TurnRequest) -> bool:
     return not turn.slash_command and (turn.prompt.startswith("/") or "@" in turn.prompt)
 
 
-def _as_json(turn: TurnRequest) -> bytes:
+def _as_json(turn: TurnRequest) -> str:
     blocks = [{"type": "text", "text": turn.prompt}]
     if not turn.slash_command:
         blocks.append({"type": "text", "text": ""})
     message = {"type": "user", "message": {"role": "user", "content": blocks}}
-    return json.dumps(message).encode() + b"\n"
+    return json.dumps(message) + "\n"
 
 
 def _isolation(workspace: Path) -> list[str]:

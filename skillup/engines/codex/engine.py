@@ -160,7 +160,7 @@ class Codex(WritingCliEngine):
 
     def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> CodexEvents:
         if trial.live is None:
-            return CodexEvents(trial.workspace, trial.progress)
+            return CodexEvents(trial.workspace, trial.progress).asking(turn.prompt)
         thread: dict[str, Any] = {
             "model": trial.profile.model,
             "cwd": str(trial.workspace),

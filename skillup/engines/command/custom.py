@@ -89,9 +89,6 @@ class CustomAgent(DescribedEngine):
         """The turn itself makes them, with the files that they name."""
         return []
 
-    def standard_input(self, turn: TurnRequest) -> bytes:
-        return b""
-
     def parser(
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None
     ) -> CustomResult:

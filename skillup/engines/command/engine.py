@@ -105,10 +105,6 @@ class DescribedEngine(CliEngine):
         key = next(begins, "")
         return self.about.escape.get(key, "") + turn.prompt.removeprefix(key)
 
-    def standard_input(self, turn: TurnRequest) -> bytes:
-        by_stdin = self.about.prompt == "stdin"
-        return self._prompt(turn).encode("utf-8", "replace") if by_stdin else b""
-
     def _values(self, trial: TrialContext, login: Login) -> dict[str, Any]:
         """What placeholders stand for, but for what is of one turn."""
         profile, gateway = trial.profile, trial.gateway
@@ -174,7 +170,8 @@ class DescribedEngine(CliEngine):
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None
     ) -> DescribedEvents:
         chosen = trial.session_id if self.spec.takes_ids else None
-        return DescribedEvents(self.about, session_id or chosen, trial.progress)
+        message = self._prompt(turn) if self.about.prompt == "stdin" else ""
+        return DescribedEvents(self.about, session_id or chosen, trial.progress).asking(message)
 
     def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
         """Of a database a copy; not as JSON lines, which could be put back as they were."""

@@ -114,7 +114,7 @@ class ScriptedEngine(WritingCliEngine):
     def parser(
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None
     ) -> ScriptedEvents:
-        return ScriptedEvents(trial.progress)
+        return ScriptedEvents(trial.progress).asking(turn.prompt)
 
     def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
         return trial.home / "scripted-agent"
