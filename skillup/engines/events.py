@@ -298,6 +298,8 @@ class EventParser(Transcript, ABC):
         self.closed = False  # So it has, or one of a failed turn, and nothing of another turn after
         self.outgoing = b""  # What the process is to read next
         self._failure: Failure | None = None
+        self._parts: list[str] = []  # Of a message or thought that may go on
+        self._part_of: object = None
 
     @property
     def failure(self) -> Failure | None:
@@ -326,8 +328,18 @@ class EventParser(Transcript, ABC):
         elif event is not None:
             self.unknown(event)
 
+    def part(self, text: str, of: object, add: Callable[[str], None]) -> None:
+        """A part of a message or thought, `of` which; `add` gets it when it is whole."""
+        if of != self._part_of:
+            self.end()
+        self._parts.append(text)
+        self._part_of, self._add_whole = of, add
+
     def end(self) -> None:
-        """No more lines come."""
+        """No more lines come, or no more parts of a message."""
+        text, self._parts, self._part_of = "".join(self._parts), [], None
+        if text:
+            self._add_whole(text)
 
     @abstractmethod
     def take(self, event: dict[str, Any]) -> None:

@@ -182,8 +182,6 @@ class AcpEvents(EventParser):
         self._prompt, self._resumed, self._is_first = prompt, resumed, before is None
         self._waiting: dict[Any, Callable[[dict[str, Any]], None]] = {}
         self._calls: dict[str, _Call] = {}
-        self._text: list[str] = []
-        self._text_of: tuple[str, Any] = "", None
         self._in_replay: Any = False  # The id of the message that is replayed
         if before is None:
             can: Any = _CLIENT["clientCapabilities"]
@@ -236,7 +234,7 @@ class AcpEvents(EventParser):
         status = _STATUS.search(as_text(more)) or _STATUS.search(f"{text} {as_text(data)}")
         kind = kind_of_status(int(status[1])) if status else kind_of_text(text, _MESSAGES)
         kind = "auth" if error.get("code") == _AUTH_REQUIRED else kind
-        self._end_message()
+        self.end()
         self._fail(kind or usually, text or "an error without a message")
 
     # Up to the message.
@@ -295,7 +293,7 @@ class AcpEvents(EventParser):
         """The turn is over."""
         self.last_answered = self.look_at_model()
         self._show_calls()
-        self._end_message()
+        self.end()
         self.session_id, told = self.session, as_dict(result.get("usage"))
         refused = {k: call for k, call in self._calls.items() if call.refused}
         for call_id, call in refused.items():
@@ -329,7 +327,7 @@ class AcpEvents(EventParser):
         if method == "session/request_permission":
             self._send(id=request, result=self._permitted(params))
         elif method == "elicitation/create":
-            self._end_message()
+            self.end()
             if call := self._calls.get(as_text(params.get("toolCallId"))):
                 self._show_calls(call)
             self._send(id=request, result=reply_to_form(self, params, self._answers))
@@ -398,26 +396,18 @@ class AcpEvents(EventParser):
 
     def _chunk(self, kind: str, block: dict[str, Any], update: dict[str, Any]) -> None:
         text = as_text(block.get("text", f"[{as_text(block.get('type'))}]"))
-        of = kind, update.get("messageId")
+        add = self.message if kind == "agent_message_chunk" else self.reasoning
         warns = first_of(update.get("_meta"), "level") == "warning"
         if warns or f"{self.agent}: {text}".startswith(_REMARK):
             self.notice(text)
         elif text:
-            if of != self._text_of:
-                self._end_message()
-            self._text.append(text)
-            self._text_of = of
-
-    def _end_message(self) -> None:
-        add = self.message if self._text_of[0] == "agent_message_chunk" else self.reasoning
-        add("".join(self._text))
-        self._text, self._text_of = [], ("", None)
+            self.part(text, (kind, update.get("messageId")), add)
 
     def _tool(self, update: dict[str, Any]) -> _Call:
         """What is said of a call: by its updates, or a request for permission, which has fewer."""
         call_id, state = as_text(update.get("toolCallId")), update.get("status")
         if call_id not in self._calls:  # later updates may come in the middle of a message
-            self._end_message()
+            self.end()
         call = self._calls.setdefault(call_id, _Call({"title": as_text(update.get("title"))}))
         printed = first_of(update.get("_meta"), "terminal_output")
         call.printed += as_text(as_dict(printed).get("data"))

@@ -60,6 +60,7 @@ class CustomResult(DescribedEvents):
         """Takes what was `written` elsewhere, else what was fed."""
         for line in [written] if written.strip() else self._lines:
             super().feed(line)
+        self.end()
         self.response = self.response.strip()
         if ended_well and not self.finished and self._failure is None:
             what = "it gave no session result, a JSON object with `exit_code`"

@@ -41,8 +41,6 @@ class DescribedEvents(EventParser):
         super().__init__(progress)
         self._about = about
         self._used = Counter[str]()
-        self._part_of: object = None  # Which message the last item is a part of
-        self._parts: list[str] = []  # Of the last item: joined when it is whole
         self._document, self._parsed = bytearray(), 0
         self._too_slow = False
         self._answer = ""
@@ -73,7 +71,7 @@ class DescribedEvents(EventParser):
         about = self._about
         if about.output == "text":
             text = line.decode(errors="replace")
-            return self._say(f"{text}\n" if text or self.items else "", "stdout")
+            return self._say(f"{text}\n" if text or self._parts else "", "stdout")
         noise = compiled_pattern(about.noise, False) if about.noise else None
         if noise and noise.search(line.decode(errors="replace"), timeout=SEARCH_SECONDS):
             return None
@@ -141,7 +139,7 @@ class DescribedEvents(EventParser):
 
     def _went_on(self, said: str) -> None:
         """What failed was tried again."""
-        self._failure, self.closed, self._part_of = None, False, None
+        self._failure, self.closed = None, False
         self._answer, self.response = "", said or self.response
         self.finished |= self._about.ends_with == "exit"
 
@@ -161,23 +159,16 @@ class DescribedEvents(EventParser):
         self.end()
         super().add(item)
 
-    def end(self) -> None:
-        if len(self._parts) > 1:
-            text, agent = "".join(self._parts), self.items[-1].agent
-            self.items[-1] = TranscriptItem(type="message", text=text, agent=agent)
-            self.response = text if agent is None and not self._answer else self.response
-        self._parts.clear()
-
     def _say(self, part: str, of: object, agent: str | None = None) -> None:
-        last = self.items[-1] if self.items else None
-        if last is None or last.type != "message" or last.agent != agent or of != self._part_of:
-            self.message(part, agent)
-            self._went_on(part if agent is None else "")
-        elif part:
-            self._parts = self._parts or [last.text or ""]
-            self._parts.append(part)
-            self._went_on("")
-        self._part_of = of
+        def whole(text: str) -> None:
+            self.message(text, agent)
+            self.response = text if agent is None and not self._answer else self.response
+
+        if part:
+            if not self._parts:
+                self._progress("writes")
+            self.part(part, (of, agent), whole)
+        self._went_on(part if agent is None else "")
 
     def _call(self, rule: EventRule, event: Any, agent: str | None) -> None:
         assert rule.call is not None
