@@ -100,7 +100,8 @@ def project(tmp_path: Path, custom: str, *cases: list[str], more: str = "") -> P
     made.write({"agent.py": PROGRAM, "eval.yaml": suite.replace("../agent.py", program)})
     for turns in cases:
         said = [{"role": "user", "content": turn} for turn in turns]
-        case = {"input": {"turns": said}, "constraints": {"timeout_seconds": 4}}
+        talk = {"turns": said, "system": "Be terse."}
+        case = {"input": talk, "constraints": {"timeout_seconds": 4}}
         made.write({f"cases/{turns[-1]}.yaml": json.dumps(case)})
     return made
 

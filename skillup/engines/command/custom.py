@@ -30,7 +30,7 @@ from skillup.process.run import ProcessOutcome
 from skillup.redaction.secrets import Secrets
 from skillup.schema.engine import AgentDescription, CustomEngine
 from skillup.schema.profile import Profile
-from skillup.schema.record import ProcessInfo, SessionFingerprint, TurnError
+from skillup.schema.record import SessionFingerprint, TurnError
 
 _PLACEHOLDER = re.compile(r"\$\{([\w.-]+)\}")
 _MOST_BYTES = 16 << 20  # Of a result
@@ -74,7 +74,7 @@ class CustomAgent(DescribedEngine):
 
     def __init__(self, name: str, about: AgentDescription, custom: CustomEngine) -> None:
         super().__init__(name, about)
-        self.custom = custom
+        self.custom, self.spec = custom, replace(self.spec, takes_system=True)
 
     async def resume(
         self, session: str | None, turn: TurnRequest, trial: TrialContext
@@ -119,6 +119,7 @@ class CustomTurn(CliTurn):
         limit = turn.limit if seconds == turn.timeout_seconds else ""
         turn = replace(turn, timeout_seconds=seconds, limit=limit)
         super().__init__(engine, turn, trial, resumed)
+        self.refused: Failure | None = None  # Of the service: there is no result
         home, local = trial.home / "custom", self.custom.local
         self.places = {"input_file": home / "input.json", "output_file": home / "result.json"}
         for name in self.places if local is not None else ():
@@ -131,7 +132,7 @@ class CustomTurn(CliTurn):
         if self.resumed is not None and not (previous and previous.session_id):
             what = "its last result had no `session_id` to go on with; the message was not sent"
             return EngineTurn(self.resumed, error=self.engine.error("protocol", what))
-        return await (super().run() if self.custom.local is not None else self._post())
+        return await super().run()
 
     def _changed(self, file: Path | None) -> TurnError | None:
         return None
@@ -168,9 +169,10 @@ class CustomTurn(CliTurn):
     async def _process(
         self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]
     ) -> EngineTurn:
-        """The turn as a process of the program."""
-        assert self.custom.local is not None
+        """The turn as a process of the program, or as a request."""
         local, values = self.custom.local, self._values()
+        if local is None:
+            return await self._post(values)
         try:
             for path in self.places.values():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,20 +206,20 @@ class CustomTurn(CliTurn):
         self.parser.read(written, ended_well=outcome.exit_code == 0)
         return super()._turn_of(outcome, *more)
 
-    async def _post(self) -> EngineTurn:
+    def _failure(self, outcome: ProcessOutcome) -> Failure | None:
+        return self.refused or super()._failure(outcome)
+
+    async def _post(self, values: Mapping[str, Any]) -> EngineTurn:
         """The turn as a request."""
         import aiohttp
 
         from skillup.gateway.server import open_client, proxy_to
 
         assert self.custom.http is not None
-        http, trial, turn, engine = self.custom.http, self.trial, self.turn, self.engine
-        if refusal := engine.refusal(trial, engine.login(trial)):
-            return EngineTurn(error=refusal)
+        http, trial, turn, raw = self.custom.http, self.trial, self.turn, b""
         if http.files:
-            return EngineTurn(error=engine.error("unsupported", "`http.files` are not sent yet"))
-        self.parser = engine.parser(turn, trial, None)  # type: ignore[assignment]
-        values, raw, failure = self._values(), b"", None
+            what = "`http.files` are not sent yet"
+            return EngineTurn(error=self.engine.error("unsupported", what))
         url, body = as_text(_filled(http.url, values)), http.request_body or "${session_input}"
         headers = {"content-type": "application/json"}
         headers |= {name.lower(): text for name, text in _filled(http.headers, values).items()}
@@ -236,38 +238,26 @@ class CustomTurn(CliTurn):
                     async for part in answer.content.iter_any():
                         raw += part
                         if len(raw) > _MOST_BYTES:
-                            failure = Failure("output_limit", "its answer is too long")
+                            self.refused = Failure("output_limit", "its answer is too long")
                             break
-                    if failure is None and not 200 <= answer.status < 300:
+                    if self.refused is None and not 200 <= answer.status < 300:
                         wait = answer.headers.get("retry-after", "")
                         what = f"status {answer.status}" + f", retry-after: {wait}" * bool(wait)
                         what += f": {raw.decode(errors='replace')}"
-                        failure = Failure(kind_of_status(answer.status), what)
+                        self.refused = Failure(kind_of_status(answer.status), what)
         except (aiohttp.ClientError, OSError, ValueError) as trouble:
             why = getattr(trouble, "message", trouble)  # All of some names a proxy's password
-            failure = Failure("network", f"{url}: {type(trouble).__name__} {why}")
+            self.refused = Failure("network", f"{url}: {type(trouble).__name__} {why}")
             if type(trouble) is TimeoutError:  # And not one of the connection's
                 limit = turn.limit or f"{turn.timeout_seconds:g} s"
-                failure = Failure("timeout", f"no answer within {limit}")
-        mask, stem = trial.secrets.mask, turn.stem or f"turn-{turn.number:02d}"
+                self.refused = Failure("timeout", f"no answer within {limit}")
+        stem = turn.stem or f"turn-{turn.number:02d}"
         with closing(trial.streams.open(f"{stem}.stdout.jsonl")) as stream:
             stream.write(trial.secrets.mask_bytes(raw))
-        if failure is None:
-            self.parser.read(raw, ended_well=True)
-            failure = self.parser.failure
-        error = None
-        if failure is not None:
-            shown = mask(raw[:_MOST_BYTES].decode(errors="replace"))
-            error = engine.error(failure.kind, mask(failure.text), shown)
-        made = EngineTurn(
-            items=self.parser.items,
-            usage=self.parser.usage,
-            model=self.parser.model,
-            process=ProcessInfo(argv=["POST", mask(url)], exit_code=None if error else 0),
-            notices=self.parser.notices,
-            error=error,
-        )
-        return self._answered(self._checked(None, made, ()))
+        if self.refused is None and raw.strip():
+            self.parser.feed(raw)
+        outcome = ProcessOutcome(None if self.refused else 0, None, "exit")
+        return self._turn_of(outcome, ("POST", url), trial.secrets, raw)
 
     def _checked(
         self, file: Path | None, result: EngineTurn, known: Collection[Path]
