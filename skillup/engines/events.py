@@ -329,7 +329,7 @@ class EventParser(Transcript, ABC):
             self.unknown(event)
 
     def part(self, text: str, of: object, add: Callable[[str], None]) -> None:
-        """A part of a message or thought, `of` which; `add` gets it when it is whole."""
+        """A part of a message or thought, `of` which; `add` gets that when it is whole."""
         if of != self._part_of:
             self.end()
         self._parts.append(text)
@@ -337,9 +337,9 @@ class EventParser(Transcript, ABC):
 
     def end(self) -> None:
         """No more lines come, or no more parts of a message."""
-        text, self._parts, self._part_of = "".join(self._parts), [], None
-        if text:
-            self._add_whole(text)
+        parts, self._parts, self._part_of = self._parts, [], None
+        if parts:
+            self._add_whole("".join(parts))
 
     @abstractmethod
     def take(self, event: dict[str, Any]) -> None:

@@ -182,7 +182,6 @@ class AcpEvents(EventParser):
         self._prompt, self._resumed, self._is_first = prompt, resumed, before is None
         self._waiting: dict[Any, Callable[[dict[str, Any]], None]] = {}
         self._calls: dict[str, _Call] = {}
-        self._in_replay: Any = False  # The id of the message that is replayed
         if before is None:
             can: Any = _CLIENT["clientCapabilities"]
             can = {**can, "elicitation": {"form": {}}} if answers else can  # Else none asks
@@ -265,6 +264,7 @@ class AcpEvents(EventParser):
             self._fail("no_resume", f"{what}; set `session: live` in the profile")
 
     def _opened(self, result: dict[str, Any]) -> None:
+        self.end()
         self.loaded = self._resumed is not None
         self.session = self.session_id = self._resumed or as_text(result.get("sessionId")) or None
         modes = as_dict(result.get("modes"))
@@ -372,7 +372,11 @@ class AcpEvents(EventParser):
         if kind in _WITHOUT_NEWS:
             return
         if not self.prompted:
-            self._replay(kind, update)
+            if kind == "user_message_chunk" and self.replayed is not None:
+                text = as_text(first_of(update.get("content"), "text"))
+                self.part(text, update.get("messageId"), self.replayed.append)
+            else:
+                self.end()
             return
         self.session_id = self.session
         if session != self.session or not (is_said or is_tool or kind == "user_message_chunk"):
@@ -385,14 +389,6 @@ class AcpEvents(EventParser):
             self._prompt or ""
         ):
             self._fail("protocol", "it replayed earlier turns after it had loaded the session")
-
-    def _replay(self, kind: str, update: dict[str, Any]) -> None:
-        message, before = update.get("messageId"), self._in_replay
-        self._in_replay = message if kind == "user_message_chunk" else False
-        if kind == "user_message_chunk" and self.replayed is not None:
-            text = as_text(first_of(update.get("content"), "text"))
-            goes_on = before is not False and before == message
-            self.replayed.append(self.replayed.pop() + text if goes_on else text)
 
     def _chunk(self, kind: str, block: dict[str, Any], update: dict[str, Any]) -> None:
         text = as_text(block.get("text", f"[{as_text(block.get('type'))}]"))
