@@ -242,6 +242,7 @@ class CliTurn:
         self.live = trial.live or (LiveSlot(stays=False) if engine.spec.two_way else None)
         self.ended_between = False  # The process that was to stay
         self.expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
+        self.known: Collection[Path] = ()  # Sessions that were there before a new one
         self.own_files = trial.profile.isolation != "shared"  # Of sessions, and no others
 
     async def run(self) -> EngineTurn:
@@ -261,24 +262,23 @@ class CliTurn:
             return EngineTurn(self.resumed, session_verified=False, error=error)
         if self.live is not None and self.ended_between:
             await self.live.end()
-        known: Collection[Path] = ()
         if not self.resumed and not engine.spec.takes_ids:
-            known = await do_beside(self.own_files, engine.session_files, self.home)
+            self.known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         home = engine.spec.home if by_file else None
-        async with renewed_once(trial, home, env, turn.timeout_seconds) as renewed:
+        async with renewed_once(trial, home, env, turn.timeout_seconds) as self.renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             self.parser = engine.parser(turn, trial, self.resumed)
             stayed = self.live is not None and self.live.process is not None
             argv = self.live.argv if self.live is not None and stayed else argv
-            result = await self._process(argv, env, renewed)
+            result = await self._process(argv, env)
         if stayed and self.parser.session_id is None and result.error is not None:
             self.ended_between = result.error.kind == "crash"
             if self.ended_between and not await self._with_file(self._changed):
                 # It had died before it took the message.
                 return await type(self)(engine, turn, trial, self.resumed).run()
-        return self._answered(await self._with_file(self._checked, result, known))
+        return self._answered(await self._with_file(self._checked, result))
 
     def _answered(self, result: EngineTurn) -> EngineTurn:
         """The turn with its answer, if that counts, and its cost."""
@@ -323,9 +323,7 @@ class CliTurn:
         sizes = f"{file}: it held {before} bytes after the turn before; {added} were added"
         return engine.error("session_mismatch", f"{what} two turns", sizes)
 
-    def _checked(
-        self, file: Path | None, result: EngineTurn, known: Collection[Path]
-    ) -> EngineTurn:
+    def _checked(self, file: Path | None, result: EngineTurn) -> EngineTurn:
         """The turn, compared with what its session's file held before and holds now."""
         engine, trial, parser, expected = self.engine, self.trial, self.parser, self.expected
         previous, error = self.turn.previous, result.error
@@ -337,7 +335,7 @@ class CliTurn:
             error = engine.error("session_mismatch", what)
         session_id = expected or answered
         now = engine.fingerprint(file, session_id) if session_id else None
-        if error is None and expected is None and (file is None or file in known):
+        if error is None and expected is None and (file is None or file in self.known):
             what = f"the {word} {answered} left no new session file"
             error = engine.error("session_mismatch", what)
         verified, loss = None, loss_of(file, previous) if previous is not None else None
@@ -366,9 +364,7 @@ class CliTurn:
         )
         return engine.finish(result, self.turn, trial, None if lost else file)
 
-    async def _process(
-        self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]
-    ) -> EngineTurn:
+    async def _process(self, argv: tuple[str, ...], env: Mapping[str, str]) -> EngineTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         workspace = os.fspath(trial.workspace)
@@ -393,7 +389,7 @@ class CliTurn:
             return outgoing
 
         def redact(line: bytes) -> bytes:
-            renewed(secrets)  # there may be new ones
+            self.renewed(secrets)  # there may be new ones
             return secrets.mask_bytes(line)
 
         stdout = trial.streams.open(f"{stem}.stdout.jsonl")

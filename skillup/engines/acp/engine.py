@@ -168,9 +168,7 @@ class AcpTurn(CliTurn):
     def _changed(self, file: Path | None) -> TurnError | None:
         return None
 
-    def _checked(
-        self, file: Path | None, result: EngineTurn, known: Collection[Path]
-    ) -> EngineTurn:
+    def _checked(self, file: Path | None, result: EngineTurn) -> EngineTurn:
         """The turn, with proof that its session held the earlier ones, and what it holds now."""
         parser, previous = self.parser, self.turn.previous
         error, verified = self._error_of_model(result.error), None

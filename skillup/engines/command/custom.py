@@ -11,7 +11,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,6 @@ from skillup.engines.environment import Login, find_login
 from skillup.engines.events import Failure, as_text, kind_of_status
 from skillup.load.yaml_reader import read_yaml
 from skillup.process.run import ProcessOutcome
-from skillup.redaction.secrets import Secrets
 from skillup.schema.engine import AgentDescription, CustomEngine
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
@@ -166,9 +165,7 @@ class CustomTurn(CliTurn):
         packed = ("session_input", "messages", "kwargs")
         return made | {f"{name}_json": _json(made[name]) for name in packed}
 
-    async def _process(
-        self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]
-    ) -> EngineTurn:
+    async def _process(self, argv: tuple[str, ...], env: Mapping[str, str]) -> EngineTurn:
         """The turn as a process of the program, or as a request."""
         local, values = self.custom.local, self._values()
         if local is None:
@@ -185,7 +182,7 @@ class CustomTurn(CliTurn):
         if local.cwd is not None:
             place = self.trial.workspace / as_text(_filled(local.cwd, values))
             argv = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(place), *argv)
-        return await super()._process(argv, {**env, **_filled(self.custom.env, values)}, renewed)
+        return await super()._process(argv, {**env, **_filled(self.custom.env, values)})
 
     def _own(self, path: Path) -> Path:
         """The path, if no link on its way leads out of the trial's folders. Raises OSError."""
@@ -259,9 +256,7 @@ class CustomTurn(CliTurn):
         outcome = ProcessOutcome(None if self.refused else 0, None, "exit")
         return self._turn_of(outcome, ("POST", url), trial.secrets, raw)
 
-    def _checked(
-        self, file: Path | None, result: EngineTurn, known: Collection[Path]
-    ) -> EngineTurn:
+    def _checked(self, file: Path | None, result: EngineTurn) -> EngineTurn:
         """That it took its session id says nothing of what it still knows: not verified."""
         previous, session = self.turn.previous, self.parser.session_id or ""
         number = previous.messages + 1 if previous is not None else 1
