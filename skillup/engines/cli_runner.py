@@ -80,156 +80,6 @@ class CliSpec:
     two_way: bool = False  # Both sides ask and answer; it need not end by itself after an answer
 
 
-class CliEngine(ABC):
-    """An :class:`~skillup.engines.base.Engine` that resumes sessions, for a CLI described so."""
-
-    name: str
-    spec: CliSpec
-    sessions: type[SessionReader] | None = None  # Of the sessions that its users have of their own
-
-    @abstractmethod
-    def arguments(
-        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
-    ) -> list[str]:
-        """What follows the command; with `session_id` None the turn begins a new session."""
-
-    @abstractmethod
-    def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> EventParser:
-        """For the events of one turn, with what the process is to read of it."""
-
-    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        """The session's file; None if there is none."""
-        return min(self.session_files(engine_home, session_id), default=None)
-
-    def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
-        """A file with what the session holds, one line for each row; None if there is none."""
-        file = self.session_file(engine_home, session_id)
-        return file if trial.profile.isolation == "shared" else own_file(file, trial.home)
-
-    def session_files(self, engine_home: Path, session_id: str | None = None) -> Collection[Path]:
-        """Those of a session; of a CLI that chooses the ids of new ones also all that are there."""
-        return ()
-
-    @abstractmethod
-    def is_user_message(self, row: dict[str, Any]) -> bool:
-        """Whether a line of a session's file is a message that somebody sent."""
-
-    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
-        """The CLI's own variables that may hold the key, best first."""
-        return ()
-
-    def login(self, trial: TrialContext) -> Login:
-        """How this trial logs in."""
-        own = self.key_variables(trial.profile, trial.environment)
-        return find_login(trial.profile, {**trial.environment, **trial.extra_env}, own)
-
-    def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
-        """Why no turn of the trial can be run."""
-        by_file = login.variable is None and self.uses_login_file(trial.profile)
-        problem = login.missing or (by_file and login_problem(trial, self.spec.home))
-        return self.error("auth", problem) if problem else None
-
-    def uses_login_file(self, profile: Profile) -> bool:
-        """Whether the user's login file serves where there is no key."""
-        return self.spec.home is not None and self.spec.home.login_file is not None
-
-    def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
-        """The whole environment of the process."""
-        return trial_environment(trial, self.spec.home, {})
-
-    def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
-        """Where this trial's sessions are; it is made, unless its environment `env` is given."""
-        env = env or self.environment(trial, self.login(trial))
-        return self.spec.home.of(env) if self.spec.home is not None else trial.home
-
-    def command(self, profile: Profile) -> tuple[str, ...]:
-        """How the CLI is started."""
-        return tuple(profile.command or (self.spec.name,))
-
-    def finish(
-        self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
-    ) -> EngineTurn:
-        """Adds what only the session's `file` has; None if earlier turns are lost. May block."""
-        return result
-
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await self.resume(None, turn, trial)
-
-    async def resume(
-        self, session: str | None, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
-        return await CliTurn(self, turn, trial, session).run()
-
-    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        own = self.key_variables(profile, environment)
-        found = find_login(profile, {**environment, **profile.env}, own)
-        login = f"variable {found.variable}" if found.variable else None
-        if login is None and not self.uses_login_file(profile):
-            login = "no key"
-        elif login is None and not found.missing and (file := self.login_file(environment)):
-            login = f"login file {file}"
-        # HOME stays the user's: version managers look their programs up below it.
-        env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
-        command = self.command(profile)
-        problem, version = self.missing(command[0], env, Path.cwd()), None
-        if problem is None:
-            problem, version = await self.version(profile, found, env)
-        is_there = problem is None
-        if is_there and found.missing:
-            problem = self.error("auth", found.missing)
-        no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
-        notes = () if login or problem else (no_login,)
-        return Availability(is_there, command, version, login, problem, notes)
-
-    async def version(
-        self, profile: Profile, login: Login, env: Mapping[str, str]
-    ) -> tuple[TurnError | None, str | None]:
-        """Why the program that is there does not run, and its version."""
-        ask = (*self.command(profile), "--version")
-        output = await run_quiet(ask, cwd=Path.cwd(), env=env, timeout_seconds=_VERSION_SECONDS)
-        if output.exit_code != 0:
-            why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
-            why = "no answer" if output.timed_out else why
-            return self.error("engine_not_usable", f"`--version` does not work: {why}"), None
-        found = _VERSION.search(output.stdout)
-        return None, found[0] if found else None
-
-    def login_file(self, environment: Mapping[str, str]) -> Path | None:
-        return self.spec.home.login_of(environment) if self.spec.home is not None else None
-
-    def skill_directories(self) -> Sequence[str]:
-        return self.spec.skill_directories
-
-    def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
-        """With the advice that its kind has for this CLI. `what` is one clause."""
-        advice = ADVICE.get(kind, "").format(login=self.spec.login, install=self.spec.install)
-        line = " ".join(what.split())
-        message = f"{self.spec.name}: {line if len(line) <= 300 else line[:299] + '…'}"
-        return TurnError(
-            kind=kind,
-            message=f"{message}; {advice}" if advice else message,
-            evidence=shortened(evidence),
-            retry_after_seconds=parse_retry_after(what),
-        )
-
-    def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
-        """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
-        path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
-        is_there = path is not None and os.path.exists(path)  # noqa: PTH110 - done for every turn
-        what = f"there is no program `{program}`"
-        return None if is_there else self.error("engine_not_found", what)
-
-    def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
-        what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"
-        if answer.strip():
-            loss += f"\nits answer, which is not believed:\n{shortened(answer, 1000)}"
-        return self.error("session_lost", what, loss)
-
-    def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
-        """What the session holds now; None if it has no file."""
-        return fingerprint_of(file, session_id, self.is_user_message)
-
-
 class CliTurn:
     """A turn of the session `resumed`, or the first one of a new session."""
 
@@ -491,3 +341,152 @@ class CliTurn:
         if code in (126, 127) and not parser.items:
             return Failure("engine_not_usable", f"it did not start: {last_line}")
         return Failure("crash", f"{what}: {last_line}" if last_line else what)
+
+
+class CliEngine(ABC):
+    """An :class:`~skillup.engines.base.Engine` that resumes sessions, for a CLI described so."""
+
+    name: str
+    spec: CliSpec
+    turns: type[CliTurn] = CliTurn
+    sessions: type[SessionReader] | None = None  # Of the sessions that its users have of their own
+
+    @abstractmethod
+    def arguments(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+    ) -> list[str]:
+        """What follows the command; with `session_id` None the turn begins a new session."""
+
+    @abstractmethod
+    def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> EventParser:
+        """For the events of one turn, with what the process is to read of it."""
+
+    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
+        """The session's file; None if there is none."""
+        return min(self.session_files(engine_home, session_id), default=None)
+
+    def session_rows(self, trial: TrialContext, engine_home: Path, session_id: str) -> Path | None:
+        """A file with what the session holds, one line for each row; None if there is none."""
+        file = self.session_file(engine_home, session_id)
+        return file if trial.profile.isolation == "shared" else own_file(file, trial.home)
+
+    def session_files(self, engine_home: Path, session_id: str | None = None) -> Collection[Path]:
+        """Those of a session; of a CLI that chooses the ids of new ones also all that are there."""
+        return ()
+
+    @abstractmethod
+    def is_user_message(self, row: dict[str, Any]) -> bool:
+        """Whether a line of a session's file is a message that somebody sent."""
+
+    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
+        """The CLI's own variables that may hold the key, best first."""
+        return ()
+
+    def login(self, trial: TrialContext) -> Login:
+        """How this trial logs in."""
+        own = self.key_variables(trial.profile, trial.environment)
+        return find_login(trial.profile, {**trial.environment, **trial.extra_env}, own)
+
+    def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
+        """Why no turn of the trial can be run."""
+        by_file = login.variable is None and self.uses_login_file(trial.profile)
+        problem = login.missing or (by_file and login_problem(trial, self.spec.home))
+        return self.error("auth", problem) if problem else None
+
+    def uses_login_file(self, profile: Profile) -> bool:
+        """Whether the user's login file serves where there is no key."""
+        return self.spec.home is not None and self.spec.home.login_file is not None
+
+    def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
+        """The whole environment of the process."""
+        return trial_environment(trial, self.spec.home, {})
+
+    def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
+        """Where this trial's sessions are; it is made, unless its environment `env` is given."""
+        env = env or self.environment(trial, self.login(trial))
+        return self.spec.home.of(env) if self.spec.home is not None else trial.home
+
+    def command(self, profile: Profile) -> tuple[str, ...]:
+        """How the CLI is started."""
+        return tuple(profile.command or (self.spec.name,))
+
+    def finish(
+        self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
+    ) -> EngineTurn:
+        """Adds what only the session's `file` has; None if earlier turns are lost. May block."""
+        return result
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        return await self.turns(self, turn, trial, None).run()
+
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        return await self.turns(self, turn, trial, session).run()
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        own = self.key_variables(profile, environment)
+        found = find_login(profile, {**environment, **profile.env}, own)
+        login = f"variable {found.variable}" if found.variable else None
+        if login is None and not self.uses_login_file(profile):
+            login = "no key"
+        elif login is None and not found.missing and (file := self.login_file(environment)):
+            login = f"login file {file}"
+        # HOME stays the user's: version managers look their programs up below it.
+        env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
+        command = self.command(profile)
+        problem, version = self.missing(command[0], env, Path.cwd()), None
+        if problem is None:
+            problem, version = await self.version(profile, found, env)
+        is_there = problem is None
+        if is_there and found.missing:
+            problem = self.error("auth", found.missing)
+        no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
+        notes = () if login or problem else (no_login,)
+        return Availability(is_there, command, version, login, problem, notes)
+
+    async def version(
+        self, profile: Profile, login: Login, env: Mapping[str, str]
+    ) -> tuple[TurnError | None, str | None]:
+        """Why the program that is there does not run, and its version."""
+        ask = (*self.command(profile), "--version")
+        output = await run_quiet(ask, cwd=Path.cwd(), env=env, timeout_seconds=_VERSION_SECONDS)
+        if output.exit_code != 0:
+            why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
+            why = "no answer" if output.timed_out else why
+            return self.error("engine_not_usable", f"`--version` does not work: {why}"), None
+        found = _VERSION.search(output.stdout)
+        return None, found[0] if found else None
+
+    def login_file(self, environment: Mapping[str, str]) -> Path | None:
+        return self.spec.home.login_of(environment) if self.spec.home is not None else None
+
+    def skill_directories(self) -> Sequence[str]:
+        return self.spec.skill_directories
+
+    def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
+        """With the advice that its kind has for this CLI. `what` is one clause."""
+        advice = ADVICE.get(kind, "").format(login=self.spec.login, install=self.spec.install)
+        line = " ".join(what.split())
+        message = f"{self.spec.name}: {line if len(line) <= 300 else line[:299] + '…'}"
+        return TurnError(
+            kind=kind,
+            message=f"{message}; {advice}" if advice else message,
+            evidence=shortened(evidence),
+            retry_after_seconds=parse_retry_after(what),
+        )
+
+    def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
+        """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
+        path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
+        is_there = path is not None and os.path.exists(path)  # noqa: PTH110 - done for every turn
+        what = f"there is no program `{program}`"
+        return None if is_there else self.error("engine_not_found", what)
+
+    def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
+        what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"
+        if answer.strip():
+            loss += f"\nits answer, which is not believed:\n{shortened(answer, 1000)}"
+        return self.error("session_lost", what, loss)
+
+    def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
+        """What the session holds now; None if it has no file."""
+        return fingerprint_of(file, session_id, self.is_user_message)

@@ -32,10 +32,72 @@ _CHECK_SECONDS = 60.0
 _Within = Callable[[ProcessRequest], ProcessRequest]
 
 
+class AcpTurn(CliTurn):
+    """A turn over the protocol: by a process of its own, or one that stays."""
+
+    parser: AcpEvents
+
+    def _changed(self, file: Path | None) -> TurnError | None:
+        return None
+
+    def _checked(self, file: Path | None, result: EngineTurn) -> EngineTurn:
+        """The turn, with proof that its session held the earlier ones, and what it holds now."""
+        parser, previous = self.parser, self.turn.previous
+        error, verified = self._error_of_model(result.error), None
+        if previous is not None:
+            loss = self._loss(previous) if parser.loaded else None
+            verified = loss is None and parser.session_id == self.resumed
+            if loss is not None and (error is None or error.kind == "model_error"):
+                error = self.engine.lost(self.resumed, loss, parser.response)
+        now = _with_message(previous, parser.session_id, self.turn.prompt)
+        # The gateway counts what each agent counts in its own way.
+        return replace(
+            result,
+            session=parser.session_id,
+            fingerprint=now if parser.prompted else previous,
+            session_verified=verified,
+            usage=result.usage if self.trial.gateway is None else None,
+            error=error,
+        )
+
+    def _error_of_model(self, error: TurnError | None) -> TurnError | None:
+        """By the model's last answer: agents hide its failures, or answer with them."""
+        route, parser = self.trial.gateway, self.parser
+        last = parser.last_answered if parser.finished else parser.look_at_model()
+        if route is None or last is None:
+            return error
+        # The agent may have been ended in the middle of it; a provider may tell no usage.
+        unexplained = error is None or error.kind == "protocol"
+        cut = last.broken and (last.status is None or unexplained)
+        empty = unexplained and not parser.items and last.ended and last.usage() is None
+        if not (cut or empty or last.status not in (None, 200)):
+            return error
+        text = parser.failure.text if parser.failure else parser.response or "there was no answer"
+        failure = failure_of_model(last, text.replace(route.url, route.upstream))
+        evidence = error.evidence if error is not None else ""
+        return self.engine.error(failure.kind, self.trial.secrets.mask(failure.text), evidence)
+
+    def _loss(self, previous: SessionFingerprint) -> str | None:
+        """Why the earlier turns are not known to be in the session that was loaded."""
+        route, replayed = self.trial.gateway, self.parser.replayed
+        continued = route.continued() if route is not None else None
+        if continued is not None:
+            return None if continued else "the requests to its model did not hold them"
+        if replayed is None:
+            return "the agent does not show what it loads, and its model is behind no gateway"
+        now: SessionFingerprint | None = None
+        for message in replayed:
+            now = _with_message(now, previous.session_id, message)
+        there = "\n".join(replayed)
+        sent = f"it had been sent {previous.messages} messages, and loaded"
+        return None if now == previous else f"{sent} {len(replayed)}:\n{there}"
+
+
 class Acp(CliEngine):
     """Resumes sessions by loading them; what an agent can do, it says itself."""
 
     name = "acp"
+    turns = AcpTurn
     spec = CliSpec(
         name="acp",
         install="install the agent, and name it in the profile's `command`, as [opencode, acp]",
@@ -96,11 +158,6 @@ class Acp(CliEngine):
                 return self.error("engine_not_usable", what)
         return None
 
-    async def resume(
-        self, session: str | None, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
-        return await AcpTurn(self, turn, trial, session).run()
-
     async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
         """By the agent itself, in a copy of its home, where the parent's paths are the child's."""
         if parent.profile.isolation == "shared":
@@ -158,67 +215,6 @@ class Acp(CliEngine):
         if failure is None:
             return None, parser.version
         return self.error("engine_not_usable", f"the handshake failed: {failure.text}"), None
-
-
-class AcpTurn(CliTurn):
-    """A turn over the protocol: by a process of its own, or one that stays."""
-
-    parser: AcpEvents
-
-    def _changed(self, file: Path | None) -> TurnError | None:
-        return None
-
-    def _checked(self, file: Path | None, result: EngineTurn) -> EngineTurn:
-        """The turn, with proof that its session held the earlier ones, and what it holds now."""
-        parser, previous = self.parser, self.turn.previous
-        error, verified = self._error_of_model(result.error), None
-        if previous is not None:
-            loss = self._loss(previous) if parser.loaded else None
-            verified = loss is None and parser.session_id == self.resumed
-            if loss is not None and (error is None or error.kind == "model_error"):
-                error = self.engine.lost(self.resumed, loss, parser.response)
-        now = _with_message(previous, parser.session_id, self.turn.prompt)
-        # The gateway counts what each agent counts in its own way.
-        return replace(
-            result,
-            session=parser.session_id,
-            fingerprint=now if parser.prompted else previous,
-            session_verified=verified,
-            usage=result.usage if self.trial.gateway is None else None,
-            error=error,
-        )
-
-    def _error_of_model(self, error: TurnError | None) -> TurnError | None:
-        """By the model's last answer: agents hide its failures, or answer with them."""
-        route, parser = self.trial.gateway, self.parser
-        last = parser.last_answered if parser.finished else parser.look_at_model()
-        if route is None or last is None:
-            return error
-        # The agent may have been ended in the middle of it; a provider may tell no usage.
-        unexplained = error is None or error.kind == "protocol"
-        cut = last.broken and (last.status is None or unexplained)
-        empty = unexplained and not parser.items and last.ended and last.usage() is None
-        if not (cut or empty or last.status not in (None, 200)):
-            return error
-        text = parser.failure.text if parser.failure else parser.response or "there was no answer"
-        failure = failure_of_model(last, text.replace(route.url, route.upstream))
-        evidence = error.evidence if error is not None else ""
-        return self.engine.error(failure.kind, self.trial.secrets.mask(failure.text), evidence)
-
-    def _loss(self, previous: SessionFingerprint) -> str | None:
-        """Why the earlier turns are not known to be in the session that was loaded."""
-        route, replayed = self.trial.gateway, self.parser.replayed
-        continued = route.continued() if route is not None else None
-        if continued is not None:
-            return None if continued else "the requests to its model did not hold them"
-        if replayed is None:
-            return "the agent does not show what it loads, and its model is behind no gateway"
-        now: SessionFingerprint | None = None
-        for message in replayed:
-            now = _with_message(now, previous.session_id, message)
-        there = "\n".join(replayed)
-        sent = f"it had been sent {previous.messages} messages, and loaded"
-        return None if now == previous else f"{sent} {len(replayed)}:\n{there}"
 
 
 def _with_message(

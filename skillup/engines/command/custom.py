@@ -66,45 +66,6 @@ class CustomResult(DescribedEvents):
             self._failure = Failure("protocol", what)
 
 
-class CustomAgent(DescribedEngine):
-    """A custom engine that holds several turns."""
-
-    model_address = None  # type: ignore[assignment]  # Only it knows: see AddressedEngine
-
-    def __init__(self, name: str, about: AgentDescription, custom: CustomEngine) -> None:
-        super().__init__(name, about)
-        self.custom, self.spec = custom, replace(self.spec, takes_system=True)
-
-    async def resume(
-        self, session: str | None, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
-        return await CustomTurn(self, turn, trial, session).run()
-
-    def command(self, profile: Profile) -> tuple[str, ...]:
-        return ()
-
-    def arguments(
-        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
-    ) -> list[str]:
-        """The turn itself makes them, with the files that they name."""
-        return []
-
-    def parser(
-        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
-    ) -> CustomResult:
-        return CustomResult(self.about, trial)
-
-    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        found = find_login(profile, environment, ())
-        local, http = self.custom.local, self.custom.http
-        problem = self.error("auth", found.missing) if found.missing else None
-        if local is not None and not {"/", "$"} & {*local.command}:  # Others: in the workspace
-            problem = self.missing(local.command, environment, Path.cwd()) or problem
-        argv = (local.command, *local.args) if local else ("POST", http.url if http else "")
-        login = found.variable or "its own"
-        return Availability(problem is None, argv, login=login, problem=problem)
-
-
 class CustomTurn(CliTurn):
     """One call."""
 
@@ -268,6 +229,41 @@ class CustomTurn(CliTurn):
             session_verified=None if previous is None else False,
             notices=[*result.notices, *([_UNPROVEN] if previous is not None else [])],
         )
+
+
+class CustomAgent(DescribedEngine):
+    """A custom engine that holds several turns."""
+
+    turns = CustomTurn
+    model_address = None  # type: ignore[assignment]  # Only it knows: see AddressedEngine
+
+    def __init__(self, name: str, about: AgentDescription, custom: CustomEngine) -> None:
+        super().__init__(name, about)
+        self.custom, self.spec = custom, replace(self.spec, takes_system=True)
+
+    def command(self, profile: Profile) -> tuple[str, ...]:
+        return ()
+
+    def arguments(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+    ) -> list[str]:
+        """The turn itself makes them, with the files that they name."""
+        return []
+
+    def parser(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
+    ) -> CustomResult:
+        return CustomResult(self.about, trial)
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        found = find_login(profile, environment, ())
+        local, http = self.custom.local, self.custom.http
+        problem = self.error("auth", found.missing) if found.missing else None
+        if local is not None and not {"/", "$"} & {*local.command}:  # Others: in the workspace
+            problem = self.missing(local.command, environment, Path.cwd()) or problem
+        argv = (local.command, *local.args) if local else ("POST", http.url if http else "")
+        login = found.variable or "its own"
+        return Availability(problem is None, argv, login=login, problem=problem)
 
 
 def _json(value: Any) -> str:
