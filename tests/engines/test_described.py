@@ -14,13 +14,7 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.app.planning import collect_secrets
 from skillup.engines.base import HistorySeeder, SessionForker, SessionResumer
-from skillup.engines.command.engine import (
-    DescribedEngine,
-    dump_rows,
-    make_engine,
-    rows_of_history,
-    shipped,
-)
+from skillup.engines.command.engine import DescribedEngine, dump_rows, make_engine, rows_of_history
 from skillup.engines.command.events import DescribedEvents
 from skillup.engines.command.values import filled, filled_arguments, holds
 from skillup.engines.created_sessions import copy_database
@@ -166,7 +160,9 @@ HISTORY = [
 
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_each_shipped_description_can_do_all_and_writes_a_history(name: str) -> None:
-    engine, about = get_engine(name), shipped(name)
+    engine = get_engine(name)
+    assert isinstance(engine, DescribedEngine)
+    about = engine.about
     assert isinstance(engine, SessionResumer)
     assert isinstance(engine, SessionForker)
     assert isinstance(engine, HistorySeeder)
@@ -180,7 +176,6 @@ def test_each_shipped_description_can_do_all_and_writes_a_history(name: str) -> 
         assert f'"{word}"' in text
     assert "{" not in [v for row in rows for v in row.values() if isinstance(v, str)]
     if about.store.files is not None:
-        assert isinstance(engine, DescribedEngine)
         assert sum(map(engine.is_user_message, rows)) == 2
 
 
@@ -353,7 +348,7 @@ def test_doctor_tries_the_conformance_of_a_users_own_engine(project: Project) ->
 
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_a_profile_with_a_description_is_the_same_when_it_is_read_again(name: str) -> None:
-    profile = Profile(name="p", engine="command", agent=shipped(name))
+    profile = Profile(name="p", engine="command", agent=get_engine(name).about)  # type: ignore[attr-defined]
     assert Profile.model_validate(profile.model_dump(mode="json")) == profile
 
 

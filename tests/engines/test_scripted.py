@@ -200,10 +200,6 @@ def test_whether_it_is_there_and_another_command(tmp_path: Path) -> None:
     assert Profile.model_validate(yaml.safe_load(shipped)) == Profile(engine="scripted")
 
 
-def misbehaving(base: Path, *, turn: int = 1, **faults: Any) -> Conversation:
-    return scripted(base, [{"turn": turn, "say": "hi", "misbehave": faults}, {"say": "well"}])
-
-
 HANGS = {
     "steps": [{"run": "(sleep 600 &) ; (setsid sleep 600 &) ; true"}],
     "misbehave": {"hang": True, "ignore_signals": True, "orphan": True},
@@ -245,7 +241,8 @@ def test_every_fault_is_an_error_of_its_kind_and_leaves_nothing(
 
 
 def test_an_orphan_and_a_flood_do_not_cost_the_answer(tmp_path: Path) -> None:
-    talk = misbehaving(tmp_path, orphan=True, flood_bytes=3_000_001)
+    faults = {"orphan": True, "flood_bytes": 3_000_001}
+    talk = scripted(tmp_path, [{"say": "hi", "misbehave": faults}])
     outcome = talk.say("go")
     assert (outcome.error, outcome.response, outcome.unknown_events) == (None, "hi", 1)
     assert outcome.process

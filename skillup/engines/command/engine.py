@@ -368,14 +368,10 @@ def rows_of_history(
 
 
 @cache
-def shipped(name: str) -> AgentDescription:
-    """The description of an agent that skillup ships."""
-    return AgentDescription.model_validate(read_yaml(_SHIPPED / f"{name}.yaml").data)
-
-
 def shipped_engine(name: str) -> Engine:
     """The engine for an agent whose description skillup ships."""
-    return make_engine(name, shipped(name))
+    data = read_yaml(_SHIPPED / f"{name}.yaml").data
+    return make_engine(name, AgentDescription.model_validate(data))
 
 
 def make_engine(name: str, about: AgentDescription) -> Engine:
