@@ -70,6 +70,7 @@ class CliSpec:
     login: str  # How to log in
     skill_directories: Sequence[str]  # Where, relative to the workspace, it looks for skills
     home: EngineHome | None = None
+    keys: Sequence[str] = ()  # Its own variables that may hold the key, best first
     session_word: str = "session"
     takes_ids: bool = True  # A new session gets the id that we choose
     takes_system: bool = True  # More for its system prompt
@@ -380,7 +381,7 @@ class CliEngine(ABC):
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         """The CLI's own variables that may hold the key, best first."""
-        return ()
+        return self.spec.keys
 
     def login(self, trial: TrialContext) -> Login:
         """How this trial logs in."""

@@ -86,6 +86,7 @@ class ClaudeCode(WritingCliEngine):
         login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
         skill_directories=(".claude/skills",),
         home=HOME,
+        keys=KEY_VARIABLES,
         stderr=BY_TEXT,
         writable=WRITABLE,
         install_writable=f"npm install -g @anthropic-ai/claude-code@{WRITABLE.last}",
@@ -146,9 +147,6 @@ class ClaudeCode(WritingCliEngine):
             texts = [as_dict(block).get("text") for block in content]
             content = next((text for text in texts if isinstance(text, str) and text), None)
         return isinstance(content, str) and not content.startswith("[Request interrupted")
-
-    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
-        return KEY_VARIABLES
 
     def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
         """Not of clouds, whose requests are signed; an OAuth token passes as it is."""

@@ -66,6 +66,7 @@ class DescribedEngine(CliEngine):
             login=about.login,
             skill_directories=about.skills[:1],
             home=EngineHome(home.variable or "", home.folder) if home else None,
+            keys=about.keys,
             takes_ids="session" in names_in([*about.start, *about.arguments]),
             stderr={kind: tuple(parts) for kind, parts in about.errors.items()},
             exit_codes=about.exit_codes,
@@ -151,9 +152,6 @@ class DescribedEngine(CliEngine):
     def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
         env = env or self.environment(trial, self.login(trial))
         return super().engine_home(trial, env) if self.spec.home else Path(env["HOME"])
-
-    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
-        return self.about.keys
 
     def uses_login_file(self, profile: Profile) -> bool:
         """Where it has none, the CLI itself may know one; not for an address of the profile."""
