@@ -120,7 +120,7 @@ class _Provider:
         self.accepted_at = -math.inf
         self.closed = False  # The run ends, and nobody is to ask any more
         self._wait_seconds, self._end = limiter.wait_seconds, end
-        self._changed = anyio.Event()
+        self._pause: anyio.CancelScope | None = None  # Of who waits for the next request
         # In order: else one that is always refused would keep the others back.
         self._turn = anyio.Lock()
         self._waited = 0.0  # In slow-downs since something was accepted
@@ -141,7 +141,8 @@ class _Provider:
                 if left <= 0:
                     self._next_at = self.clock() + self._interval
                     break
-                await self._pause(left)
+                with anyio.CancelScope() as self._pause:
+                    await self._sleep(left)
         return None if self.closed else self.clock() - began
 
     def refused(self, error: TurnError, sent_in: int, row: int) -> str | None:
@@ -157,7 +158,7 @@ class _Provider:
         if left <= 0 or asked > left:
             # A longer wait would end in the same refusal.
             self._next_at = None
-            self._notify()
+            self._end_pause()
             limit = _minutes(self._wait_seconds)
             why = f"the provider wants {_minutes(asked)} of waiting; it is given {limit}"
             if left <= 0:
@@ -173,7 +174,7 @@ class _Provider:
             self._reason, self._interval = name, bound
             self._next_at = self.clock() + seconds
             self._waited += seconds
-            self._notify()
+            self._end_pause()
         elif self._next_at is not None:
             later = max(0.0, self.clock() + asked - self._next_at)
             self._next_at += later
@@ -187,31 +188,18 @@ class _Provider:
             # Not from the beginning: where many trials meet a tight limit it comes back at once.
             self._doubled = max(0, self._doubled - 1)
             self._next_at = None
-            self._notify()
+            self._end_pause()
 
     def _close(self, why: str) -> None:
         if self._end is not None:
             self._end(why)
             self.closed = True
-            self._notify()
+            self._end_pause()
 
-    def _notify(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def _pause(self, seconds: float) -> None:
-        """So long, or until something changes."""
-        changed = self._changed
-
-        async with anyio.create_task_group() as group:
-
-            async def wait() -> None:
-                await changed.wait()
-                group.cancel_scope.cancel()
-
-            group.start_soon(wait)
-            await self._sleep(seconds)
-            group.cancel_scope.cancel()
+    def _end_pause(self) -> None:
+        """Something has changed: whoever waits looks again."""
+        if self._pause is not None:
+            self._pause.cancel()
 
 
 def _minutes(seconds: float) -> str:
