@@ -23,8 +23,9 @@ import anyio
 from pydantic_ai import exceptions as ai
 from pydantic_ai import messages as msg
 from pydantic_ai.direct import model_request, model_request_batch
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models import ModelRequestParameters, infer_model
 from pydantic_ai.models.batch import BatchRequest
+from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
 from skillup.judges.question import (
@@ -311,30 +312,23 @@ class RemoteModels:
                 return response
 
     def _model(self, endpoint: Endpoint) -> Model:
-        anthropic = endpoint.api == "anthropic"
-        family, name = ("anthropic", "Anthropic") if anthropic else ("openai", "OpenAI")
+        family = "anthropic" if endpoint.api == "anthropic" else "openai"
         key = (family, endpoint.base_url, endpoint.key)
         if key not in self._providers:
-            sdk: Any = import_module(family)
+            sdk, provider_class = import_module(family), infer_provider_class(family)
             hooks = [] if self.batches else [_receive]  # one file has all answers of a batch
-            client = getattr(sdk, f"Async{name}")(
+            client_class = sdk.AsyncAnthropic if family == "anthropic" else sdk.AsyncOpenAI
+            client = client_class(
                 api_key=endpoint.key or _NO_KEY,
                 base_url=endpoint.base_url,
                 max_retries=RETRIES,
                 http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": hooks}),
-                **({"open_telemetry": False} if anthropic else {}),
+                **({"open_telemetry": False} if family == "anthropic" else {}),
             )
             self._closing.push_async_callback(client.close)
-            provider = getattr(import_module(f"pydantic_ai.providers.{family}"), f"{name}Provider")
-            self._providers[key] = provider(**{f"{family}_client": client})
-        if anthropic:
-            from pydantic_ai.models.anthropic import AnthropicModel
-
-            return AnthropicModel(endpoint.name, provider=self._providers[key])
-        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-
-        kind = OpenAIChatModel if endpoint.api == "chat" else OpenAIResponsesModel
-        return kind(endpoint.name, provider=self._providers[key])
+            self._providers[key] = provider_class(**{f"{family}_client": client})
+        kind = endpoint.api if family == "anthropic" else f"openai-{endpoint.api}"
+        return infer_model(f"{kind}:{endpoint.name}", lambda _: self._providers[key])
 
 
 def _read(response: msg.ModelResponse, question: ModelQuestion) -> Any:
