@@ -26,7 +26,7 @@ from skillup.engines.registry import engine_of
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.judges import artifacts
-from skillup.judges.evaluate import UsageTracker
+from skillup.judges.evaluate import UsageTracker, blank_result
 from skillup.judges.material import Part, fenced
 from skillup.judges.models import NoAnswerError, StoredAnswer, key_of
 from skillup.judges.question import (
@@ -39,13 +39,13 @@ from skillup.judges.question import (
 )
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.judges.voting import (
-    Facet,
     Quotations,
     Vote,
     by_weight,
     criteria_met,
     in_order_of_weight,
     result_of,
+    voted,
 )
 from skillup.load.discover import address_problem, skill_name, skill_problem
 from skillup.ratelimit import REFUSALS
@@ -162,20 +162,14 @@ def result_of_agent(
     quotations: Quotations | None,
 ) -> CheckResult:
     """`blank` with what the `votes` on each criterion come to; None: quotations are not checked."""
-    facets = [
-        Facet(
-            name=asked.outcome if asked.id is None else f"{name}: {asked.outcome}",
-            kind="criterion",
-            votes=votes[name],
-            quotations=quotations,
-            weight=asked.weight,
-            required=asked.required,
-            expected=asked.outcome,
-        )
-        for name, asked in numbered(judge.criteria).items()
-    ]
+    children = []
+    for name, asked in numbered(judge.criteria).items():
+        about = asked.outcome if asked.id is None else f"{name}: {asked.outcome}"
+        own = {"weight": asked.weight, "required": asked.required, "expected": asked.outcome}
+        criterion = blank_result("criterion", blank.role, name=about, scope=blank.scope, **own)
+        children.append(voted(criterion, votes[name], quotations))
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-    return result_of(blank, facets, by_weight(threshold), criteria_met, notes)
+    return result_of(blank, children, by_weight(threshold), criteria_met, notes)
 
 
 @frozen

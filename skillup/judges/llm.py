@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, count
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.material import Exchange, material
 from skillup.judges.question import PROMPTS, AnswerForm, AskModel, Number, Reason
 from skillup.judges.reading import QUOTE, REASON, Answers, JudgePrompt, Reading, indented
-from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
+from skillup.judges.voting import Vote, by_weight, criteria_met, result_of
 from skillup.load.model import model_for
 from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
@@ -67,21 +67,30 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     forms: dict[int, list[Criterion]] = {}
     for criterion in chain.from_iterable(criteria):
         forms.setdefault(len(criterion.scale), []).append(criterion)
-    asked = dict(
-        zip(forms, await gather(partial(_ask, checks, reading, forms), forms), strict=True)
-    )
-    facets = {steps: iter(found) for steps, (_, found) in asked.items()}
+    asked = await gather(partial(_ask, checks, reading, forms), forms)
+    answers = dict(zip(forms, asked, strict=True))
+    names = {steps: map("c{}".format, count(1)) for steps in forms}
     results = []
     for check, own in zip(checks, criteria, strict=True):
-        found = [next(facets[len(criterion.scale)]) for criterion in own]
-        answers = [asked[steps][0] for steps in dict.fromkeys(len(one.scale) for one in own)]
-        blank = reading.blank(check, *answers)
-        notes = [note for one in answers for note in one.notes]
-        if len(found) == 1 and own[0].id is None:
-            results.append(flat_result(blank, found[0], notes))
-            continue
-        outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
-        results.append(result_of(blank, found, outcome, criteria_met, notes))
+        used = [answers[steps] for steps in dict.fromkeys(len(one.scale) for one in own)]
+        blank = reading.blank(check, *used)
+        notes = [note for one in used for note in one.notes]
+        is_flat = len(own) == 1 and own[0].id is None  # A child would only say everything twice
+        parts = []
+        for criterion in own:
+            scores = [step.score for step in criterion.scale]
+            least = scores[-1] if scores and criterion.min_score is None else criterion.min_score
+            vote = _vote_on(next(names[len(scores)]), scores, least or 0.0)
+            title, outcome = criterion.id or one_line(criterion.outcome.strip()), criterion.outcome
+            about = {"weight": criterion.weight, "required": criterion.required}
+            part = blank if is_flat else reading.part("criterion", title, expected=outcome, **about)
+            more = {"threshold": least, "notes": notes if is_flat else ()}
+            parts.append(answers[len(scores)].result(part, vote, **more))
+        share = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
+        if is_flat:
+            results += parts
+        else:
+            results.append(result_of(blank, parts, share, criteria_met, notes))
     return results
 
 
@@ -95,8 +104,8 @@ def _criteria_of(check: Check, reading: Reading) -> list[Criterion]:
 
 async def _ask(
     checks: Sequence[Check], reading: Reading, forms: Mapping[int, list[Criterion]], steps: int
-) -> tuple[Answers[Any], list[Facet]]:
-    """The answers about the criteria with so many steps, and a facet for each."""
+) -> Answers[Any]:
+    """The answers about the criteria with so many steps."""
     lines: dict[str, str] = {}
     for criterion in forms[steps]:
         line = "\n   ".join(criterion.outcome.strip().splitlines())
@@ -111,18 +120,7 @@ async def _ask(
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
     form: type[Any] = scale_form(steps) if steps else RubricAnswer
-    answers = await reading.ask(checks, prompt, form, criteria=tuple(lines.values()))
-
-    def facet(name: str, criterion: Criterion) -> Facet:
-        scores = [step.score for step in criterion.scale]
-        least = scores[-1] if scores and criterion.min_score is None else criterion.min_score
-        title = criterion.id or one_line(criterion.outcome.strip())
-        keys: dict[str, Any] = {"weight": criterion.weight, "required": criterion.required}
-        vote = _vote_on(name, scores, least or 0.0)
-        keys |= {"expected": criterion.outcome, "threshold": least}
-        return answers.facet(title, "criterion", vote, **keys)
-
-    return answers, [facet(*one) for one in zip(lines, forms[steps], strict=True)]
+    return await reading.ask(checks, prompt, form, criteria=tuple(lines.values()))
 
 
 def _vote_on(name: str, scores: Sequence[float], least: float) -> Callable[[Any], Vote]:
@@ -168,9 +166,9 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     answers = await reading.ask([check], prompt, scale_form(len(_GRADES)))
     least = _GRADES[spec.min_grade - 1]
 
-    def facet(aspect: Aspect) -> Facet:
+    def result(aspect: Aspect) -> CheckResult:
         vote = _vote_on(aspect, _GRADES, spec.threshold)
-        return answers.facet(aspect, "aspect", vote, threshold=spec.threshold)
+        return answers.result(reading.part("aspect", aspect), vote, threshold=spec.threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = round(fmean(child.score for child in children), 6)
@@ -184,8 +182,8 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         words += f"; below grade {spec.min_grade}" if low else ""
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
-    blank, facets = reading.blank(check, answers), [facet(aspect) for aspect in aspects]
-    return result_of(blank, facets, outcome, found, answers.notes)
+    children = [result(aspect) for aspect in aspects]
+    return result_of(reading.blank(check, answers), children, outcome, found, answers.notes)
 
 
 # Does the answer mean the same as a text?
@@ -218,8 +216,8 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
         passed = reaches(answer.score, spec.threshold)
         return Vote(passed, answer.reason, (answer.quote,), answer.score)
 
-    facet = answers.facet("", "similar", vote, threshold=spec.threshold)
-    result = flat_result(reading.blank(check, answers), facet, answers.notes)
+    blank = reading.blank(check, answers)
+    result = answers.result(blank, vote, threshold=spec.threshold, notes=answers.notes)
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
@@ -261,7 +259,9 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     if reading.is_turn:
         windows = [(reading.exchanges[-spec.window_size :], 1)]
 
-    async def ask(window: tuple[Sequence[Exchange], int]) -> tuple[Facet, Answers[WindowAnswer]]:
+    async def ask(
+        window: tuple[Sequence[Exchange], int],
+    ) -> tuple[CheckResult, Answers[WindowAnswer]]:
         exchanges, count = window
         talk = ("user", "message", "answer")  # the metric looks at messages alone
         kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in talk)) for e in exchanges]
@@ -279,8 +279,8 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
             return Vote(answer.relevant, answer.reason, (answer.quote,))
 
         # That an answer is not off the subject is nothing to quote.
-        facet = answers.facet(label, "window", vote, needs_quotation=False)
-        return facet, answers
+        part = reading.part("window", label)
+        return answers.result(part, vote, needs_quotation=False), answers
 
     read = await gather(ask, windows)
 
@@ -296,7 +296,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
 
     return result_of(
         reading.blank(check, *(answers for _, answers in read)),
-        [facet for facet, _ in read],
+        [part for part, _ in read],
         outcome,
         found,
         [note for _, answers in read for note in answers.notes],

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError
 from skillup.frozen import frozen
-from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, gather
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result, gather
 from skillup.judges.labels import examples_of
 from skillup.judges.material import Exchange, Material, exchanges_of, harmless, material, setting_of
 from skillup.judges.question import PROMPTS, AskModel, ModelAnswer, ModelQuestion
-from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
+from skillup.judges.voting import Quotations, Vote, in_order_of_weight, voted
 from skillup.load.model import TURNS, model_for, read_by_model
 from skillup.schema import templates
 from skillup.schema.checks import Check
@@ -105,12 +105,12 @@ class Answers(Generic[A]):
     voters: Sequence[str] = ()  # Of a panel: whose each sample is
     combine: Combine | None = None
 
-    def facet(self, name: str, kind: str, vote: Callable[[A], Vote], **more: Any) -> Facet:
-        """What the answers say of one criterion, aspect or window; `more` are fields of it."""
+    def result(self, blank: CheckResult, vote: Callable[[A], Vote], **more: Any) -> CheckResult:
+        """`blank` with what the answers come to; `more` are arguments of :func:`voted`."""
         votes = [Vote(error=one) if isinstance(one, str) else vote(one) for one in self.samples]
         if self.voters:
             votes = [replace(v, by=by) for v, by in zip(votes, self.voters, strict=True)]
-        return Facet(name, kind, votes, self.quotations, combine=self.combine, **more)
+        return voted(blank, votes, self.quotations, combine=self.combine, **more)
 
 
 class Reading:
@@ -160,6 +160,10 @@ class Reading:
     def blank(self, check: Check, *answers: Answers[Any]) -> CheckResult:
         keys = [key for one in answers for key in one.keys]
         return blank_of(check, self._role, self._scope).model_copy(update={"answers": keys})
+
+    def part(self, kind: str, name: str, **own: Any) -> CheckResult:
+        """As :meth:`blank`, of a criterion, aspect or window of a check."""
+        return blank_result(kind, self._role, name=name, scope=self._scope, **own)
 
     async def ask(
         self,

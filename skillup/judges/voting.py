@@ -23,7 +23,6 @@ from skillup.schema.judge_model import Combine
 
 _LONGEST_REASON = 500
 _UNKNOWN = "the judge cannot tell: "
-_OWN = ("name", "kind", "weight", "required", "expected")
 
 
 @frozen
@@ -53,24 +52,8 @@ def _decided(votes: Sequence[Vote], combine: Combine | None) -> tuple[bool | Non
     return None, None
 
 
-@frozen
-class Facet:
-    """A criterion, aspect or window of a check, and the votes on it."""
-
-    name: str
-    kind: str
-    votes: Sequence[Vote]
-    quotations: Quotations | None  # None: quotations are shown as they are
-    weight: float = 1.0
-    required: bool = False
-    expected: str = ""
-    threshold: float | None = None  # Of the mean; None: the majority decides
-    combine: Combine | None = None
-    needs_quotation: bool = True  # A pass without a quotation that supports it has a note
-
-
 Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
-"""Score and verdict of a check by the results of its facets."""
+"""Score and verdict of a check by the results of its criteria, aspects or windows."""
 
 
 def by_weight(threshold: float) -> Outcome:
@@ -94,26 +77,17 @@ def criteria_met(result: CheckResult) -> str:
 
 def result_of(
     blank: CheckResult,
-    facets: Sequence[Facet],
+    children: Sequence[CheckResult],
     outcome: Outcome,
     found: Callable[[CheckResult], str],
     notes: Sequence[str] = (),
 ) -> CheckResult:
-    """`blank` with what the votes on its facets come to; `found` puts a result into words."""
-    children = [
-        CheckResult(
-            **{name: getattr(facet, name) for name in _OWN},
-            scope=blank.scope,
-            role=blank.role,
-            **_finding(facet),
-        )
-        for facet in facets
-    ]
+    """`blank` with what its `children` come to; `found` puts a result into words."""
     score, passed = outcome(children)
     unknown = _is_open(children, outcome)
     passed = passed and not unknown
     update: dict[str, Any] = {
-        "children": children,
+        "children": list(children),
         "unknown": unknown,
         "assertable": not unknown,
         "notes": list(dict.fromkeys(notes)),
@@ -141,80 +115,73 @@ def _is_open(children: Sequence[CheckResult], outcome: Outcome) -> bool:
     return nothing or (not outcome(children)[1] and outcome(best)[1])
 
 
-def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
-    """`blank` with the result of its only facet: a child would only say everything twice."""
-    update = _finding(facet)
-    update["notes"] = list(dict.fromkeys([*notes, *update["notes"]]))
-    return blank.model_copy(update=update)
+def voted(
+    blank: CheckResult,
+    votes: Sequence[Vote],
+    quotations: Quotations | None,
+    *,
+    threshold: float | None = None,
+    combine: Combine | None = None,
+    needs_quotation: bool = True,
+    notes: Sequence[str] = (),
+) -> CheckResult:
+    """`blank`, of one criterion, aspect or window, with what the `votes` on it come to.
 
-
-def _finding(facet: Facet) -> dict[str, Any]:
-    """What the votes come to, as fields of a result."""
-    votes, by_score = facet.votes, facet.threshold is not None
+    `threshold`: of the mean; None: the majority decides. Without `quotations` what is quoted is
+    shown as it is. If it `needs_quotation`, a pass without one that supports it has a note.
+    """
     given = [vote for vote in votes if vote.error is None]
     verdict: bool | None
-    if facet.threshold is None:
-        verdict, error = _decided(votes, facet.combine)
+    if threshold is None:
+        verdict, error = _decided(votes, combine)
         score = float(bool(verdict))
     else:
         error = next((vote.error for vote in votes if vote.error is not None), None)
-        combined = median if facet.combine == "median" else fmean
+        combined = median if combine == "median" else fmean
         # Open where it depends on what those would have said who cannot tell.
         known = [vote.score for vote in votes if vote.passed is not None]
         others = len(votes) - len(known)
         low, high = (combined([*known, *[end] * others]) for end in (0.0, 1.0))
-        verdict = reaches(low, facet.threshold) and error is None
-        is_open = reaches(high, facet.threshold) != verdict or not known
+        verdict = reaches(low, threshold) and error is None
+        is_open = reaches(high, threshold) != verdict or not known
         verdict = None if is_open and not error else verdict
         score = round(combined(known), 6) if verdict is not None and known else 0.0
-    if error is not None:
-        said = _agreement(votes, verdict, [], by_score=by_score)
-        return {"passed": False, "score": 0.0, "error": error, **said}
-    speaker = next((vote for vote in given if vote.passed is verdict), given[0])
-    passed, unknown = verdict is True, verdict is None
-    supports = passed and facet.needs_quotation
-    quotes = [quote for quote in speaker.quotes if quote.strip()]
-    if facet.quotations is None:
-        quoted = [Quoted(beginning(quote)) for quote in quotes]
-    else:
-        quoted = [facet.quotations.look_up(quote, passed=supports) for quote in quotes]
-        if supports and not quoted:
-            quoted = [Quoted("", "the judge quotes nothing for this pass")]
-    notes = [one.note for one in quoted if one.note is not None]
-    return {
-        "passed": passed,
-        "score": score,
-        "unknown": unknown,
-        "assertable": not unknown,
-        "found": beginning(_UNKNOWN * unknown + speaker.reason, _LONGEST_REASON),
-        "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
-        "spans": [span for one in quoted for span in one.spans],
-        **_agreement(votes, verdict, notes, by_score=by_score),
-    }
-
-
-def _agreement(
-    votes: Sequence[Vote], said: bool | None, notes: list[str], *, by_score: bool
-) -> dict[str, Any]:
-    """How the votes agree with what is `said`; None: nobody knows."""
-    given = [vote for vote in votes if vote.error is None]
-    if len(votes) < 2 or not given:
-        return {"notes": notes}
-    words = ((f"{vote.by}: " if vote.by else "") + _word(vote, by_score=by_score) for vote in votes)
-    agreement = sum(vote.passed is said for vote in given) / len(given)
-    return {
-        "votes": [vote.score for vote in votes if vote.passed is not None],
-        "agreement": round(agreement, 6),
-        "notes": [*notes, f"asked {len(votes)} times: {'; '.join(words)}"],
-    }
+    update: dict[str, Any] = {"passed": False, "score": 0.0, "error": error}
+    quoted: list[Quoted] = []
+    if error is None:
+        speaker = next((vote for vote in given if vote.passed is verdict), given[0])
+        passed, unknown = verdict is True, verdict is None
+        supports = passed and needs_quotation
+        quotes = [quote for quote in speaker.quotes if quote.strip()]
+        if quotations is None:
+            quoted = [Quoted(beginning(quote)) for quote in quotes]
+        else:
+            quoted = [quotations.look_up(quote, passed=supports) for quote in quotes]
+            if supports and not quoted:
+                quoted = [Quoted("", "the judge quotes nothing for this pass")]
+        update = {
+            "passed": passed,
+            "score": score,
+            "unknown": unknown,
+            "assertable": not unknown,
+            "found": beginning(_UNKNOWN * unknown + speaker.reason, _LONGEST_REASON),
+            "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
+            "spans": [span for one in quoted for span in one.spans],
+        }
+    said = [*notes, *(one.note for one in quoted if one.note is not None)]
+    if len(votes) > 1 and given:
+        words = "; ".join(_word(vote, by_score=threshold is not None) for vote in votes)
+        said.append(f"asked {len(votes)} times: {words}")
+        agreement = sum(vote.passed is verdict for vote in given) / len(given)
+        update["votes"] = [vote.score for vote in votes if vote.passed is not None]
+        update["agreement"] = round(agreement, 6)
+    return blank.model_copy(update={**update, "notes": list(dict.fromkeys(said))})
 
 
 def _word(vote: Vote, *, by_score: bool) -> str:
-    if vote.error is not None:
-        return vote.error
-    if vote.passed is None:
-        return "unknown"
-    return f"{vote.score:.3g}" if by_score else "pass" if vote.passed else "fail"
+    word = f"{vote.score:.3g}" if by_score else "pass" if vote.passed else "fail"
+    word = "unknown" if vote.passed is None else word
+    return (f"{vote.by}: " if vote.by else "") + (vote.error or word)
 
 
 # Whether what a judge quotes is there, and where.
