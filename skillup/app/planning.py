@@ -29,7 +29,7 @@ from skillup.load.profiles import expand_all, load_profile, profile_files
 from skillup.load.suites import load_paths, sampled
 from skillup.load.yaml_reader import Document
 from skillup.plan import Job, Plan, Selection, make_plan
-from skillup.redaction.secrets import NO_SECRETS, Secrets, literals_in
+from skillup.redaction.secrets import NO_SECRETS, Secrets, texts_in
 from skillup.reports.text import listed, listed_ids
 from skillup.schema.case import Case
 from skillup.schema.engine import CustomEngine
@@ -453,8 +453,9 @@ def collect_secrets(
             for given in (custom.env, headers, bare):
                 secrets = secrets.also_of(given)
         if (about := profile.agent) is not None:
-            for name, text in literals_in([about.env, about.files]):
-                secrets = secrets.also_of({name: text}, keys)
+            for name, text in texts_in([about.env, about.files]):
+                if not {"{", "$"} & set(text):  # else it has a placeholder
+                    secrets = secrets.also_of({name: text}, keys)
         secrets = secrets.also(tokens_of(profile, environment))
     for suite in suites:
         # Those that take their value from elsewhere (`${NAME}`) have it from the environment.

@@ -270,7 +270,7 @@ def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, 
     for job in {job.loaded.path: job for job in plan.jobs}.values():
         root, case = job.suite.root, job.loaded
         yield case.path, False
-        for text in texts_in([job.suite.document.data, case.document.data]):
+        for _, text in texts_in([job.suite.document.data, case.document.data]):
             if ".." in text.split("/") and len(text) < 250:  # else it is no path
                 yield root / text, False
         if case.like.context.fixture is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,15 +32,11 @@ _LONGEST_ESCAPE = 64
 _MOST_REMEMBERED = 16
 
 
-def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:
-    """The same mask for UTF-8, and for files whatever bytes they hold."""
-
-    def masked(content: bytes) -> bytes:
-        text = content.decode(errors="surrogateescape")
-        clean = mask(text)
-        return content if clean == text else clean.encode(errors="surrogateescape")
-
-    return masked
+def masked_bytes(mask: Callable[[str], str], content: bytes) -> bytes:
+    """By the same mask, text in UTF-8, and files whatever bytes they hold."""
+    text = content.decode(errors="surrogateescape")
+    clean = mask(text)
+    return content if clean == text else clean.encode(errors="surrogateescape")
 
 
 def is_absent(mask: Callable[[str], str], json_text: str) -> bool:
@@ -146,7 +143,7 @@ class Secrets:
         return not any(map(json_text.__contains__, self._cores))
 
     def mask_bytes(self, data: bytes) -> bytes:
-        return masking_bytes(self.mask)(data) if self._forms else data
+        return masked_bytes(self.mask, data) if self._forms else data
 
     def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Of each secret in the text its begin, its end, and its replacement."""
@@ -271,28 +268,20 @@ def json_texts(value: str) -> list[str]:
         data = json.loads(value) if value.startswith("{") else None
     except (ValueError, RecursionError):
         return []
-    return [t for t in texts_in(data) if len(t) >= _SHORTEST_IN_JSON and "://" not in t]
+    return [t for _, t in texts_in(data) if len(t) >= _SHORTEST_IN_JSON and "://" not in t]
 
 
-def texts_in(data: Any) -> Iterator[str]:
-    """The texts within dictionaries and lists, but for keys."""
-    waiting = [data]
+def texts_in(data: Any) -> Iterator[tuple[str, str]]:
+    """The texts within mappings and lists, each with its key in a mapping."""
+    waiting = deque([("", data)])
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict | list):
-            waiting += one.values() if isinstance(one, dict) else one
+        name, one = waiting.popleft()
+        if isinstance(one, Mapping):
+            waiting += one.items()
+        elif isinstance(one, list):
+            waiting += (("", inner) for inner in one)
         elif isinstance(one, str):
-            yield one
-
-
-def literals_in(data: Any) -> Iterator[tuple[str, str]]:
-    """Names and texts of what a description writes, but for texts with placeholders."""
-    named = data.items() if isinstance(data, Mapping) else [("", one) for one in data]
-    for name, value in named:
-        if isinstance(value, Mapping | list):
-            yield from literals_in(value)
-        elif isinstance(value, str) and not {"{", "$"} & set(value):
-            yield name, value
+            yield name, one
 
 
 def _is_path(value: str) -> bool:

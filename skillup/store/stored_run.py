@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
-from skillup.redaction.secrets import is_absent, masking_bytes
+from skillup.redaction.secrets import is_absent, masked_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
 from skillup.schema.record import CHECKPOINT_VERSION, RECORD_VERSION, Checkpoint, Record
@@ -71,7 +71,7 @@ class StoredRun:
     def __init__(self, path: Path, database: Database, mask: Mask = no_mask) -> None:
         self.path = path
         self.answers = StoredAnswers(database, mask)
-        self.blobs = StoredBlobs(database, None if mask is no_mask else masking_bytes(mask))
+        self.blobs = StoredBlobs(database, None if mask is no_mask else partial(masked_bytes, mask))
         self.database = database
 
     def run_info(self, *, jobs: bool = True) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from skillup.judges import rejudge
 from skillup.load.discover import find_suites, suite_root
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.plan import Selection
-from skillup.redaction.secrets import Secrets, masking_bytes
+from skillup.redaction.secrets import Secrets, masked_bytes
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, one_line, problem_line, say
 from skillup.schema.case import Case
@@ -285,7 +285,7 @@ def with_references(
         found = read_reference(name, root)
         if found is None:
             continue
-        content, executable = masking_bytes(mask)(found[0]), found[1]
+        content, executable = masked_bytes(mask, found[0]), found[1]
         sha = hashlib.sha256(content).hexdigest()
         contents[sha] = content
         references[name] = FileState(sha256=sha, size=len(content), executable=executable)
