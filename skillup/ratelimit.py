@@ -65,9 +65,7 @@ class RateLimiter:
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
     ) -> _Provider:
-        if account not in self._providers:
-            self._providers[account] = _Provider(self, end)
-        return self._providers[account]
+        return self._providers.setdefault(account, _Provider(self, end))
 
 
 class Throttle:

@@ -159,13 +159,13 @@ _AROUND = 60
 _START = 200
 
 # Control characters become their pictures: a response must not steer the reader's terminal.
-_VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)}
-_VISIBLE |= {0x0A: "⏎", 0x0D: "", 0x09: " ", 0x7F: "␡", **dict.fromkeys(range(0x80, 0xA0), "·")}
+VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)}
+VISIBLE |= {0x0A: "⏎", 0x0D: "", 0x09: " ", 0x7F: "␡", **dict.fromkeys(range(0x80, 0xA0), "·")}
 
 
 def one_line(text: str) -> str:
     """`text` with newlines shown as ⏎ and other control characters as pictures."""
-    return text if text.isprintable() else text.translate(_VISIBLE)
+    return text if text.isprintable() else text.translate(VISIBLE)
 
 
 def around(text: str, span: Span) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
-from skillup.checks.context import INVISIBLE, beginning, is_said
+from skillup.checks.context import INVISIBLE, VISIBLE, beginning, is_said
 from skillup.engines.events import shortened
 from skillup.frozen import frozen
 from skillup.schema import templates
@@ -23,13 +23,8 @@ from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import Record, TurnRecord
 from skillup.trial.history import as_turns
 
-# Control characters become their pictures.
-_SHOWN: dict[int, str] = (
-    {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
-    | {0x7F: "␡", 0x0D: "", 0xAD: ""}
-    | dict.fromkeys(range(0x80, 0xA0), "·")
-    | {0x2028: "\n", 0x2029: "\n"}
-)
+# Control characters become their pictures, but for tabs and the ends of lines.
+_SHOWN = VISIBLE | {0x09: "\t", 0x0A: "\n", 0xAD: "", 0x2028: "\n", 0x2029: "\n"}
 _STYLES = frozenset(("\u200c", "\u200d", "\ufe0e", "\ufe0f", "\ufe0f\u200d"))
 """What emoji and joined scripts are made of: one such between two characters hides nothing."""
 
