@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
 from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
-from skillup.judges.evaluate import JudgeRequest, UsageTracker
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result
 from skillup.judges.voting import Vote
 from skillup.load.compat import read_case
 from skillup.load.yaml_reader import Document, problems_from, read_text
@@ -244,8 +244,8 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
         votes[name] = [Vote(passed, reason, (evidence,))]
     notes = ["answered by the file's `mock_results`: no agent was asked"]
     name = judge.id or "agent_judge"
-    blank = CheckResult(name=name, kind="agent_judge", passed=False, score=0.0, role="judge")
+    blank = blank_result("agent_judge", "judge", name=name, notes=notes)
     if missing:
         error = f"`mock_results` has nothing for {', '.join(missing)}"
-        return blank.model_copy(update={"error": error, "notes": notes})
-    return result_of_agent(judge, blank, votes, notes, None)
+        return blank.model_copy(update={"error": error})
+    return result_of_agent(judge, blank, votes, None)

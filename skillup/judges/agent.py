@@ -145,20 +145,19 @@ async def judge_by_agent(
         refuse_full_disk(problem, place.scratch)
         error = f"the judge's sandbox: {problem}"
     notes = [place.models.mask(note) for note in dict.fromkeys(notes)]
-    blank = blank.model_copy(update={"answers": keys})
+    blank = blank.model_copy(update={"answers": keys, "notes": notes})
     if error:
-        return blank.model_copy(update={"error": place.models.mask(error), "notes": notes})
+        return blank.model_copy(update={"error": place.models.mask(error)})
     votes = {name: [answer.vote_on(name) for answer in answers] for name in agent.asked}
     masked = (replace(part, text=place.models.mask(part.text)) for part in agent.quotable())
     shown = Quotations(masked)
-    return await anyio.to_thread.run_sync(result_of_agent, judge, blank, votes, notes, shown)
+    return await anyio.to_thread.run_sync(result_of_agent, judge, blank, votes, shown)
 
 
 def result_of_agent(
     judge: JudgeConfig,
     blank: CheckResult,
     votes: Mapping[str, Sequence[Vote]],
-    notes: Sequence[str],
     quotations: Quotations | None,
 ) -> CheckResult:
     """`blank` with what the `votes` on each criterion come to; None: quotations are not checked."""
@@ -169,7 +168,7 @@ def result_of_agent(
         criterion = blank_result("criterion", blank.role, name=about, scope=blank.scope, **own)
         children.append(voted(criterion, votes[name], quotations))
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-    return result_of(blank, children, by_weight(threshold), criteria_met, notes)
+    return result_of(blank, children, by_weight(threshold), criteria_met)
 
 
 @frozen

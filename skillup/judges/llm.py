@@ -74,7 +74,6 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     for check, own in zip(checks, criteria, strict=True):
         used = [answers[steps] for steps in dict.fromkeys(len(one.scale) for one in own)]
         blank = reading.blank(check, *used)
-        notes = [note for one in used for note in one.notes]
         is_flat = len(own) == 1 and own[0].id is None  # A child would only say everything twice
         parts = []
         for criterion in own:
@@ -84,13 +83,12 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
             title, outcome = criterion.id or one_line(criterion.outcome.strip()), criterion.outcome
             about = {"weight": criterion.weight, "required": criterion.required}
             part = blank if is_flat else reading.part("criterion", title, expected=outcome, **about)
-            more = {"threshold": least, "notes": notes if is_flat else ()}
-            parts.append(answers[len(scores)].result(part, vote, **more))
+            parts.append(answers[len(scores)].result(part, vote, threshold=least))
         share = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
         if is_flat:
             results += parts
         else:
-            results.append(result_of(blank, parts, share, criteria_met, notes))
+            results.append(result_of(blank, parts, share, criteria_met))
     return results
 
 
@@ -183,7 +181,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
     children = [result(aspect) for aspect in aspects]
-    return result_of(reading.blank(check, answers), children, outcome, found, answers.notes)
+    return result_of(reading.blank(check, answers), children, outcome, found)
 
 
 # Does the answer mean the same as a text?
@@ -217,7 +215,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
         return Vote(passed, answer.reason, (answer.quote,), answer.score)
 
     blank = reading.blank(check, answers)
-    result = answers.result(blank, vote, threshold=spec.threshold, notes=answers.notes)
+    result = answers.result(blank, vote, threshold=spec.threshold)
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
@@ -294,13 +292,8 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {are} relevant", *words])
 
-    return result_of(
-        reading.blank(check, *(answers for _, answers in read)),
-        [part for part, _ in read],
-        outcome,
-        found,
-        [note for _, answers in read for note in answers.notes],
-    )
+    blank = reading.blank(check, *(answers for _, answers in read))
+    return result_of(blank, [part for part, _ in read], outcome, found)
 
 
 # All that is asked about one subject, in as few questions as will do, at the same time.

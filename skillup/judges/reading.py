@@ -158,8 +158,9 @@ class Reading:
         return said if len(self._shown) == 1 else f"{said} Everything before it is context."
 
     def blank(self, check: Check, *answers: Answers[Any]) -> CheckResult:
-        keys = [key for one in answers for key in one.keys]
-        return blank_of(check, self._role, self._scope).model_copy(update={"answers": keys})
+        notes = dict.fromkeys(note for one in answers for note in one.notes)
+        own = {"answers": [key for one in answers for key in one.keys], "notes": list(notes)}
+        return blank_of(check, self._role, self._scope).model_copy(update=own)
 
     def part(self, kind: str, name: str, **own: Any) -> CheckResult:
         """As :meth:`blank`, of a criterion, aspect or window of a check."""

@@ -80,7 +80,6 @@ def result_of(
     children: Sequence[CheckResult],
     outcome: Outcome,
     found: Callable[[CheckResult], str],
-    notes: Sequence[str] = (),
 ) -> CheckResult:
     """`blank` with what its `children` come to; `found` puts a result into words."""
     score, passed = outcome(children)
@@ -90,7 +89,6 @@ def result_of(
         "children": list(children),
         "unknown": unknown,
         "assertable": not unknown,
-        "notes": list(dict.fromkeys(notes)),
     }
     error = next((child.error for child in children if child.error is not None), None)
     if error is not None:
@@ -123,7 +121,6 @@ def voted(
     threshold: float | None = None,
     combine: Combine | None = None,
     needs_quotation: bool = True,
-    notes: Sequence[str] = (),
 ) -> CheckResult:
     """`blank`, of one criterion, aspect or window, with what the `votes` on it come to.
 
@@ -168,14 +165,14 @@ def voted(
             "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
             "spans": [span for one in quoted for span in one.spans],
         }
-    said = [*notes, *(one.note for one in quoted if one.note is not None)]
+    notes = [*blank.notes, *(one.note for one in quoted if one.note is not None)]
     if len(votes) > 1 and given:
         words = "; ".join(_word(vote, by_score=threshold is not None) for vote in votes)
-        said.append(f"asked {len(votes)} times: {words}")
+        notes.append(f"asked {len(votes)} times: {words}")
         agreement = sum(vote.passed is verdict for vote in given) / len(given)
         update["votes"] = [vote.score for vote in votes if vote.passed is not None]
         update["agreement"] = round(agreement, 6)
-    return blank.model_copy(update={**update, "notes": list(dict.fromkeys(said))})
+    return blank.model_copy(update={**update, "notes": list(dict.fromkeys(notes))})
 
 
 def _word(vote: Vote, *, by_score: bool) -> str:
