@@ -58,10 +58,6 @@ from skillup.workspace.prepare import PreparationError, SkillToInstall, install_
 
 DEFAULT_SECONDS = 300.0
 _NO_CRITERIA = "it has no `criteria`: say what it is to look at"
-_NO_SCRIPT = (
-    "its engine is the scripted one: say in the judge's `scripted` what it answers, "
-    "or name another `engine`"
-)
 _GIVEN = {"model", "base_url", "context", "skills", "scripted"}
 """What of its configuration a judge, or the engine that plays it, is given as it is written."""
 _TEXT_BYTES = 4 << 20
@@ -79,6 +75,11 @@ def profile_of(judge: JudgeConfig, place: artifacts.JudgePlace) -> Profile:
             raise UsageError(why)
     elif judge.model is not None:
         updates["model"] = re.sub("^(anthropic|openai)[:/]", "", judge.model)
+    if profile.engine == "scripted" and judge.scripted is None:
+        raise UsageError(
+            "its engine is the scripted one: say in the judge's `scripted` what it answers, "
+            "or name another `engine`"
+        )
     return profile.model_copy(update={"permission": "read_only", **updates})
 
 
@@ -98,8 +99,6 @@ def problem_of_agent(judge: JudgeConfig, place: artifacts.JudgePlace) -> str | N
     for item in judge.context.attachments if judge.context is not None else ():
         if not (place.suite_root / item.path).is_file():
             return f"there is no attachment {place.suite_root / item.path}"
-    if profile.engine == "scripted" and judge.scripted is None:
-        return _NO_SCRIPT
     # Without an engine of its own it is the trial's, which the run itself asks whether it works.
     if judge.engine is None:
         return None
@@ -228,8 +227,6 @@ class _AgentJudge:
         judge, place, judged = self.judge, self.place, self.judged
         profile = profile_of(judge, place)
         engine = engine_of(profile)
-        if profile.engine == "scripted" and judge.scripted is None:
-            raise artifacts.CannotJudgeError(_NO_SCRIPT)
         root = place.new_directory("agent-")
         if isinstance(engine, SchemaAnswers):
             schema, own = answer_schema(list(self.asked)), bool(judge.skills)

@@ -238,20 +238,19 @@ class _Verdict(BaseModel):
 
 def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) -> CheckResult:
     """`blank` with what the output means."""
-    code = output.exit_code
-    evidence = _shown(output.stdout, _EVIDENCE_CHARACTERS)
-    complaint = _shown(output.stderr, _EVIDENCE_CHARACTERS)
+    code, texts = output.exit_code, (output.stdout, output.stderr)
+    evidence, complaint = (_shown(text, _EVIDENCE_CHARACTERS) for text in texts)
     notes = [f"stderr: {complaint}"] if complaint else []
     late = f"the script did not end within {judge.timeout_seconds or DEFAULT_SECONDS:g} s"
-    if judge.exit_code_decides and output.start_error is None:
-        how, words = late if output.timed_out else f"exit code {code}", evidence or complaint
-        passed = code == 0 and not output.timed_out
-        found = f"{how}: {words}" if words else how
-        update = {"passed": passed, "score": float(passed), "found": found, "notes": notes}
-        return blank.model_copy(update=update)
-    problem = None
+    passed, problem = code == 0 and not output.timed_out, None
+    update: dict[str, Any] = {"passed": passed, "score": float(passed)}
+    update["found"] = evidence or complaint or f"exit code {code}"
     if output.start_error is not None:
         problem = f"the script did not start: {output.start_error}"
+    elif judge.exit_code_decides:
+        how, words = late if output.timed_out else f"exit code {code}", evidence or complaint
+        update |= {"found": f"{how}: {words}" if words else how, "notes": notes}
+        return blank.model_copy(update=update)
     elif output.timed_out:
         problem = f"{late}, and was ended; raise `timeout_seconds`"
     elif code is None:
@@ -260,9 +259,6 @@ def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) 
         problem = f"exit code {code}: a command of the script was not run, or ended by a signal"
     if problem is not None and (words := complaint or evidence):
         problem = f"{problem}: {words}"
-    passed = code == 0
-    update = {"passed": passed, "score": float(passed)}
-    update["found"] = evidence or complaint or f"exit code {code}"
     try:
         if problem is not None:
             raise CannotJudgeError(problem)
