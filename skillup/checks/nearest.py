@@ -57,16 +57,14 @@ class Missing:
         if not self.text.strip():
             return None
         found: list[tuple[bool, float, Span, int, str, list[Relaxation]]] = []
+        nearly = self._of_pattern if self.is_pattern else self._of_text
         try:
             for piece in self.pieces[:_MOST_PIECES]:
                 would = self._would_match(piece)
-                by_pattern = self.is_pattern
-                place = (
-                    self._of_pattern(piece, would) if by_pattern else self._of_text(piece, would)
-                )
-                if place is not None:
-                    part = place[0] / max(1, len(piece))
-                    found.append((bool(would), part, place[1], place[0], piece, would))
+                if (place := nearly(piece, would)) is not None:
+                    matched, span = place
+                    part = matched / max(1, len(piece))
+                    found.append((bool(would), part, span, matched, piece, would))
         except TimeoutError:  # Of some pieces only, a grade would not be the same twice
             return None
         if not found:

@@ -423,8 +423,8 @@ def look(kind: CheckKind, spec: Any, subject: CheckSubject, *, negated: bool) ->
     for part, forbids in parts:
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
-            with_json = (turn for turn in answers if text.root_of(spec, turn.response)[0])
-            answers = tuple(with_json) or answers[-1:]
+            is_json = partial(text.answer_json, whole=spec.whole)
+            answers = tuple(turn for turn in answers if is_json(turn.response)[0]) or answers[-1:]
         each = [(turn, find(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])

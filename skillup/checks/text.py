@@ -203,28 +203,18 @@ def violation(schema: Any, value: Any) -> str | None:
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?P<language>\w*)(?P<more>.*)$", re.MULTILINE)
 
 
-def answer_json(answer: str) -> tuple[bool, Any]:
+def answer_json(answer: str, *, whole: bool = False) -> tuple[bool, Any]:
     """Whether there is JSON in the answer, and its value.
 
     The whole answer; else the last fenced block that is JSON, one marked ``json`` first; else what
-    stands between the first and the last brace or bracket.
+    stands between the first and the last brace or bracket. `whole`: nothing else, and no NaN.
     """
-    for candidate in _candidates(answer):
+    for candidate in [answer] if whole else _candidates(answer):
         try:
-            return True, json.loads(candidate)
+            return True, json.loads(candidate, parse_constant=no_constant if whole else None)
         except (ValueError, RecursionError):
             continue
     return False, None
-
-
-def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
-    """Whether the answer holds JSON as `spec` wants it, and its value."""
-    if not spec.whole:
-        return answer_json(answer)
-    try:
-        return True, json.loads(answer, parse_constant=no_constant)
-    except (ValueError, RecursionError):
-        return False, None
 
 
 def _candidates(answer: str) -> Iterator[str]:
@@ -290,7 +280,7 @@ def find_values(path: str, root: Any) -> list[Any]:
 
 def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
     """A value inside the answer, read as JSON; an answer that holds none fails."""
-    is_json, root = root_of(spec, subject.answer)
+    is_json, root = answer_json(subject.answer, whole=spec.whole)
     values, given = find_values(spec.path, root if is_json else {}), spec.model_fields_set
     if not is_json:
         what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
