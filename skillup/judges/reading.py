@@ -8,12 +8,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError
+from skillup.errors import InvalidFilesError
 from skillup.frozen import frozen
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result, gather
 from skillup.judges.labels import examples_of
 from skillup.judges.material import Exchange, Material, exchanges_of, harmless, material, setting_of
-from skillup.judges.question import PROMPTS, AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.question import PROMPTS, AskModel, ModelQuestion
 from skillup.judges.voting import Quotations, Vote, in_order_of_weight, voted
 from skillup.load.model import TURNS, model_for, read_by_model
 from skillup.schema import templates
@@ -211,12 +211,7 @@ class Reading:
                 in_question,
                 shared, models.sampled_at,
             )  # fmt: skip
-            try:
-                answer = await self._asker(question)
-            except (RunDirectoryError, FullDiskError):
-                raise  # the run cannot keep the answer, so it ends
-            except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
-                answer = ModelAnswer(None, defect_message(defect), model=model.model)
+            answer = await self._asker(question)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
             taken = answer.sampling.get("temperature")
             if models.sampled_at and taken is not None:
@@ -228,10 +223,3 @@ class Reading:
         samples, keys = [said for said, _ in found], [key for _, key in found if key is not None]
         voters = [model.model for model, _ in asked] if models.panel else []
         return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
-
-
-def defect_message(defect: Exception) -> str:
-    while isinstance(defect, ExceptionGroup):  # of a task group: what is in it says more
-        defect = defect.exceptions[0]
-    words = " ".join(str(defect).split())
-    return f"skillup itself failed: {type(defect).__name__}: {words}; please report it"

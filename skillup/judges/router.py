@@ -16,7 +16,7 @@ from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, j
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result
 from skillup.judges.llm import read_checks
 from skillup.judges.models import Models
-from skillup.judges.reading import NAME_ONE, defect_message
+from skillup.judges.reading import NAME_ONE
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
 from skillup.load.model import judge_models, model_for, read_by_model
@@ -87,12 +87,15 @@ class JudgeRouter:
                 place = self._place(root, record.engine.profile, Path(scratch).resolve())
                 async with self.models.programs:
                     return await judge_by_program(request, usage, place)
-        except SkillupError:
-            raise
-        except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict
+        except Exception as defect:  # of ours: it must not become a verdict
+            while isinstance(defect, ExceptionGroup):  # of a task group: what is in it says more
+                defect = defect.exceptions[0]
+            if isinstance(defect, SkillupError):  # as where the run cannot keep an answer: it ends
+                raise defect from None
             if isinstance(defect, OSError):
                 refuse_full_disk(defect)
-            error = self.models.mask(defect_message(defect))
+            words = f"{type(defect).__name__}: {' '.join(str(defect).split())}"
+            error = self.models.mask(f"skillup itself failed: {words}; please report it")
             whole = request.judge
             kinds = [whole.type or "judge"] if whole else [check.key for check in request.checks]
             return [blank_result(kind, request.role, error=error) for kind in kinds]

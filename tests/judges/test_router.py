@@ -9,8 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
+from skillup.app.interruption import first_skillup_error
+from skillup.errors import FullDiskError
 from skillup.judges import grade
-from skillup.judges.models import Models
+from skillup.judges.models import AnswerCache, Models
 from skillup.judges.router import JudgeRouter
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS
@@ -89,3 +91,19 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     graded = judge(broken, case(judge=agent), tmp_path)
     assert graded.status == "ERROR"
     assert "skillup itself failed: KeyError" in graded.reason
+
+
+def test_an_answer_that_cannot_be_kept_ends_the_run_and_is_no_verdict(tmp_path: Path) -> None:
+    class FullDisk:
+        def read(self, key: str) -> None:
+            return None
+
+        def write(self, key: str, answer: object) -> None:
+            raise FullDiskError("no room")
+
+    (tmp_path / "judge.yaml").write_text("criteria: [{found: Shall}]", "utf-8")
+    full = JudgeRouter(Models({}, NO_SECRETS, AnswerCache(FullDisk())), profile)
+    written = case(RUBRIC, judge_model={"model": "scripted:judge.yaml"})
+    with pytest.raises(ExceptionGroup) as ended:
+        judge(full, written, tmp_path)
+    assert isinstance(first_skillup_error(ended.value), FullDiskError)
