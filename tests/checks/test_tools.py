@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,21 @@ description: Tidies a room.
 """
 OTHER = "---\nname: dusty\ndescription: Dusts.\n---\n# How to dust\n\n- Start at the top.\n"
 HERE = f"{FILE.removesuffix('/SKILL.md')}"
+
+
+def is_used(
+    command: str, results: list[tuple[str, Any, str]], files: Mapping[str, str] = {FILE: SKILL}
+) -> bool:
+    """Whether the skill was, by a command and its results: the call's id, a status, a content."""
+    call = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": command})
+    items = [TranscriptItem(type="tool_call", tool_call=call)]
+    for name, status, content in results:
+        result = ToolResult(call_id=name, status=status, content=content)
+        items.append(TranscriptItem(type="tool_result", tool_result=result))
+    context = make_record(make_turn(transcript=items), initial_files=file_states(files)).context()
+    used = evaluate(Check(skill_used="tidy"), context).passed
+    assert evaluate(Check(skill_not_used="tidy"), context).passed is not used
+    return used
 
 
 @pytest.mark.parametrize(
@@ -60,40 +77,25 @@ def test_what_a_command_printed_decides_whether_it_used_the_skill(
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(content)
     ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, capture_output=True)
-    call = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": command})
-    result = ToolResult(
-        call_id="c",
-        status="error" if ran.returncode else "success",
-        content=(ran.stdout + ran.stderr).decode(),
-    )
-    items = [
-        TranscriptItem(type="tool_call", tool_call=call),
-        TranscriptItem(type="tool_result", tool_result=result),
-    ]
-    recorded = make_record(make_turn(transcript=items), initial_files=file_states(files))
-
-    assert evaluate(Check(skill_used="tidy"), recorded.context()).passed is used
-    assert evaluate(Check(skill_not_used="tidy"), recorded.context()).passed is not used
+    printed = (ran.stdout + ran.stderr).decode()
+    result = ("c", "error" if ran.returncode else "success", printed)
+    assert is_used(command, [result], files) is used
 
 
 @pytest.mark.parametrize("ids", [("other",), ("c", "c")])
 def test_a_result_shows_the_skill_whatever_call_it_answers(ids: tuple[str, ...]) -> None:
     """V9: of two results of one call the last counted, and one of no known call did not."""
-    arguments = {"command": "cat $d/*.md"}
-    call = ToolCall(id="c", name="Bash", kind="shell", arguments=arguments)
-    contents = (SKILL, "done")[: len(ids)]
-    results = [
-        ToolResult(call_id=name, status="success", content=content)
-        for name, content in zip(ids, contents, strict=True)
-    ]
-    items = [
-        TranscriptItem(type="tool_call", tool_call=call),
-        *(TranscriptItem(type="tool_result", tool_result=result) for result in results),
-    ]
-    recorded = make_record(make_turn(transcript=items), initial_files=file_states({FILE: SKILL}))
+    results = zip(ids, (SKILL, "done"), strict=False)
+    assert is_used("cat $d/*.md", [(name, "success", content) for name, content in results])
 
-    assert evaluate(Check(skill_used="tidy"), recorded.context()).passed
-    assert not evaluate(Check(skill_not_used="tidy"), recorded.context()).passed
+
+def is_called(kind: ToolKind, arguments: dict[str, object], wanted: dict[str, object]) -> bool:
+    turn = make_turn(calls=[call("Tool", kind, **arguments)], workspace="/w/s")
+    context, spec = make_record(turn).context(), {"kind": kind, "args": wanted}
+    found = evaluate(Check.model_validate({"tool_called": spec}), context).passed
+    absent = evaluate(Check.model_validate({"tool_not_called": spec}), context).passed
+    assert absent is not found
+    return found
 
 
 @pytest.mark.parametrize(
@@ -134,37 +136,26 @@ def test_a_result_shows_the_skill_whatever_call_it_answers(ids: tuple[str, ...])
 def test_a_portable_name_means_what_the_engine_calls_it(
     kind: ToolKind, arguments: dict[str, object], wanted: dict[str, object]
 ) -> None:
-    recorded = make_record(make_turn(calls=[call("Tool", kind, **arguments)], workspace="/w/s"))
-    check = Check.model_validate({"tool_called": {"kind": kind, "args": wanted}})
-    assert evaluate(check, recorded.context()).passed
-    absent = Check.model_validate({"tool_not_called": {"kind": kind, "args": wanted}})
-    assert not evaluate(absent, recorded.context()).passed
-
-
-def test_a_name_that_is_portable_for_one_kind_means_nothing_for_another() -> None:
-    recorded = make_record(make_turn(calls=[call("Bash", "shell", file_path="x")]))
-    check = Check.model_validate({"tool_called": {"kind": "shell", "args": {"path": "x"}}})
-    assert not evaluate(check, recorded.context()).passed
+    assert is_called(kind, arguments, wanted)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("kind", "arguments", "wanted"),
     [
-        ({"path": "/w/other/a.txt"}, {"path": "a.txt"}),
-        ({"path": "/w/sa.txt"}, {"path": "a.txt"}),
-        ({"path": "../a.txt"}, {"path": "a.txt"}),
-        ({"note": "./a.txt"}, {"note": "a.txt"}),
-        ({"a": True}, {"a": 1}),
-        ({"a": "1"}, {"a": 1}),
-        ({"a": None}, {"a": ""}),
-        ({"a": {"B": "x"}}, {"a": {"b": "x"}}),
+        ("mcp", {"path": "/w/other/a.txt"}, {"path": "a.txt"}),
+        ("mcp", {"path": "/w/sa.txt"}, {"path": "a.txt"}),
+        ("mcp", {"path": "../a.txt"}, {"path": "a.txt"}),
+        ("mcp", {"note": "./a.txt"}, {"note": "a.txt"}),
+        ("mcp", {"a": True}, {"a": 1}),
+        ("mcp", {"a": "1"}, {"a": 1}),
+        ("mcp", {"a": None}, {"a": ""}),
+        ("mcp", {"a": {"B": "x"}}, {"a": {"b": "x"}}),
+        # A name that is portable for one kind means nothing for another
+        ("shell", {"file_path": "x"}, {"path": "x"}),
     ],
 )
 def test_other_files_and_values_stay_others(
-    arguments: dict[str, object], wanted: dict[str, object]
+    kind: ToolKind, arguments: dict[str, object], wanted: dict[str, object]
 ) -> None:
     """V5, V10: only letter case and the spelling of a path do not matter."""
-    recorded = make_record(make_turn(calls=[call("Tool", "mcp", **arguments)], workspace="/w/s"))
-    spec = {"kind": "mcp", "args": wanted}
-    assert not evaluate(Check.model_validate({"tool_called": spec}), recorded.context()).passed
-    assert evaluate(Check.model_validate({"tool_not_called": spec}), recorded.context()).passed
+    assert not is_called(kind, arguments, wanted)
