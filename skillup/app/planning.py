@@ -452,10 +452,9 @@ def collect_secrets(
             bare = {name: text.rpartition(" ")[2] for name, text in headers.items()}
             for given in (custom.env, headers, bare):
                 secrets = secrets.also_of(given)
-        if (about := profile.agent) is not None:
-            for name, text in texts_in([about.env, about.files]):
-                if not {"{", "$"} & set(text):  # else it has a placeholder
-                    secrets = secrets.also_of({name: text}, keys)
+        for name, text in texts_in([about.env, about.files] if (about := profile.agent) else []):
+            if not {"{", "$"} & set(text):  # else it has a placeholder
+                secrets = secrets.also_of({name: text}, keys)
         secrets = secrets.also(tokens_of(profile, environment))
     for suite in suites:
         # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
