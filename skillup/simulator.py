@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from skillup.engines.base import Availability, SessionResumer
+from skillup.engines.base import SessionResumer
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
@@ -45,7 +45,6 @@ class SimulatorFactory:
 
     models: Models
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
-    _checked: dict[str, Availability] = field(default_factory=dict)  # By the profile's name
 
     async def problem(
         self, case: Case, suite: UserSimulator | None, root: Path
@@ -54,11 +53,8 @@ class SimulatorFactory:
         who = self.who_plays(case, suite, root)
         why = who if isinstance(who, str) else None
         if isinstance(who, Profile):
-            if who.name not in self._checked:
-                engine = engine_of(who)
-                self._checked[who.name] = await engine.check(who, self.models.environment)
-            if (unusable := self._checked[who.name].problem) is not None:
-                why = f"`{who.name}` cannot play the user: {unusable.message}"
+            unusable = (await self.models.availability(who)).problem
+            why = f"`{who.name}` cannot play the user: {unusable.message}" if unusable else None
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def player(self, job: Job, run_seed: int, scratch: Path, **trial: Any) -> SimulatedUser | None:
@@ -74,7 +70,7 @@ class SimulatorFactory:
         if not isinstance(who, Profile) or suite is None:
             return None  # nobody is needed; or `problem` says why there is nobody
         seconds, profile = suite.timeout_seconds or who.timeout_seconds, who
-        checked, engine = self._checked.get(who.name), engine_of(who)
+        checked, engine = self.models.available.get(who.model_dump_json()), engine_of(who)
         trial["version"] = checked.version if checked is not None else None
         trial |= {"script": suite.scripted, "secrets": self.models.secrets}
 

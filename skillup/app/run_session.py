@@ -400,17 +400,13 @@ def router_of(plan: Plan, base: Path, models: Models) -> JudgeRouter:
     """Who judges the cases of `plan`; other profiles are those of the workspace of `base`."""
     from skillup.judges.router import JudgeRouter
 
-    # An item's case has the very checks of the one that it is like.
-    forms = {id(job.loaded.like.assertions): job for job in plan.jobs}
-    found = {form: (job.suite.root, job.profile.name) for form, job in forms.items()}
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def profile(name: str, root: Path) -> Profile:
         known = of_plan.get((root, name))
         return known or planning.profile_for(base, models.environment, name, root)
 
-    place = lambda case: found.get(id(case.assertions))  # noqa: E731
-    return JudgeRouter(models, profile, place)
+    return JudgeRouter(models, profile)
 
 
 def simulators_of(models: Models, base: Path) -> SimulatorFactory:

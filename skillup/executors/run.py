@@ -142,7 +142,8 @@ class Run:
         """Of trials that run on this machine."""
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
-        self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`
+        self._problems: dict[tuple[int, str], TurnError] = {}
+        """Of judges and simulated users: by identity of `LoadedCase.like`, and by profile."""
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
         self._gateway: Gateway | None = None
 
@@ -162,7 +163,7 @@ class Run:
             yield
 
     async def check_engines(self) -> None:
-        """Ask each profile's engine, and each simulated user, once whether it can run at all."""
+        """Ask engines, judges and simulated users once whether they can run at all."""
         for profile in {job.profile.name: job.profile for job in self.plan.jobs}.values():
             engine = engine_of(profile)
             available = await engine.check(profile, self.options.environment)
@@ -178,14 +179,18 @@ class Run:
                 kind, found = choose(asked, image)
                 if kind == "none":
                     self.stopping.note(f"{found.version}; trials run on the machine, as it is")
-        simulators = self.options.simulators
-        if simulators is None:
+        simulators, reader = self.options.simulators, self.options.reader
+        if reader is None:
             return
-        for job in {id(job.loaded.like): job for job in self.plan.jobs}.values():
-            given, root = job.suite.suite.user_simulator, job.suite.root
-            problem = await simulators.problem(job.loaded.like, given, root)
+        jobs = {(id(job.loaded.like), job.profile.name): job for job in self.plan.jobs}
+        for key, job in jobs.items():
+            case, suite, problem = job.loaded.like, job.suite, None
+            if simulators is not None:
+                given = suite.suite.user_simulator
+                problem = await simulators.problem(case, given, suite.root)
+            problem = problem or await reader.problem(case, suite.root, job.profile.name)
             if problem is not None:
-                self._unplayable[id(job.loaded.like)] = problem
+                self._problems[key] = problem
 
     async def take_over_finished(self) -> None:
         """Trials that an earlier start of this run has finished are kept."""
@@ -395,15 +400,12 @@ class Run:
 
     def problem(self, job: Job) -> TurnError | None:
         """What keeps the trial from running, or from being judged once it ran."""
-        case, reader = job.loaded.case, self.options.reader
-        if case.input.transcript is None:  # else no agent is asked
+        if job.loaded.like.input.transcript is None:  # else no agent is asked
             found = self.engines[job.profile.name][1].problem
             inside = job.suite.suite.environment.command and found
             if found is not None and not (inside and found.kind == "engine_not_found"):
                 return found
-        if (found := self._unplayable.get(id(job.loaded.like))) is not None:
-            return found
-        return reader.problem(case) if reader is not None else None
+        return self._problems.get((id(job.loaded.like), job.profile.name))
 
     async def conclude(
         self, job: Job, record: Record, known: Grade | None = None, *, judged: bool = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -83,28 +82,25 @@ def profile_of(judge: JudgeConfig, place: artifacts.JudgePlace) -> Profile:
     return profile.model_copy(update={"permission": "read_only", **updates})
 
 
-def problem_of_agent(judge: JudgeConfig, place: artifacts.JudgePlace) -> str | None:
+async def problem_of_agent(judge: JudgeConfig, place: artifacts.JudgePlace) -> str | None:
     """Why it could not judge, as far as that is known beforehand; no model is asked anything."""
     if not judge.criteria:
         return _NO_CRITERIA
     try:
         profile = profile_of(judge, place)
-        engine = engine_of(profile)
         for ref in judge.skills:
             wrong = skill_problem(_to_install(ref, place.suite_root).source_dir)
             if wrong is not None:
                 return f"skill {ref.path}: {wrong}"
+        for item in judge.context.attachments if judge.context is not None else ():
+            if not (place.suite_root / item.path).is_file():
+                return f"there is no attachment {place.suite_root / item.path}"
+        if judge.engine is None:  # it is the trial's, which the run itself asks whether it works
+            return None
+        found = (await place.models.availability(profile)).problem
     except (SkillupError, PreparationError) as problem:
         return str(problem)
-    for item in judge.context.attachments if judge.context is not None else ():
-        if not (place.suite_root / item.path).is_file():
-            return f"there is no attachment {place.suite_root / item.path}"
-    # Without an engine of its own it is the trial's, which the run itself asks whether it works.
-    if judge.engine is None:
-        return None
-    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
-        found = thread.submit(anyio.run, engine.check, profile, place.models.environment).result()
-    return found.problem.message if found.problem is not None else None
+    return None if found is None else found.message
 
 
 def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:

@@ -16,6 +16,8 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, Field, ValidationError
 
+from skillup.engines.base import Availability
+from skillup.engines.registry import engine_of
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.frozen import frozen
 from skillup.judges.question import (
@@ -37,6 +39,7 @@ from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeCriterion, JudgeScript
 from skillup.schema.judge_model import JudgeModel
+from skillup.schema.profile import Profile
 from skillup.schema.record import Usage
 from skillup.schema.suite import Suite
 from skillup.store.files import make_directory, to_json, write_atomic
@@ -197,6 +200,8 @@ class Models:
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)  # Shared with agents
     batch: Callable[[str], object] | None = None  # Given: by providers' batches; is told of them
     programs: AbstractAsyncContextManager[object] = field(default_factory=nullcontext)  # Limits
+    available: dict[str, Availability] = field(init=False, default_factory=dict)
+    """By profile, as JSON, what :meth:`availability` has found."""
     _remote: RemoteModels | None = field(init=False, default=None)
 
     @property
@@ -217,6 +222,13 @@ class Models:
         except CannotAskError as problem:
             return self.mask(str(problem))
         return None
+
+    async def availability(self, profile: Profile) -> Availability:
+        """Whether an engine that judges, or plays a user, can run at all; each is asked once."""
+        key = profile.model_dump_json()
+        if key not in self.available:
+            self.available[key] = await engine_of(profile).check(profile, self.environment)
+        return self.available[key]
 
     async def close(self) -> None:
         remote, self._remote = self._remote, None

@@ -37,8 +37,6 @@ class JudgeRouter:
 
     models: Models
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
-    case_location: Callable[[Case], tuple[Path, str] | None] = lambda _: None
-    """Suite root and profile's name of a case that is about to be run; None: not known."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -46,20 +44,26 @@ class JudgeRouter:
     async def __aexit__(self, *_: object) -> None:
         await self.models.close()
 
-    def problem(self, case: Case) -> TurnError | None:
-        """Why `case` could not be judged, found before its first turn; nobody is asked."""
-        why = next(self._problems(case), None)
+    async def problem(self, case: Case, root: Path, profile: str) -> TurnError | None:
+        """Why `case` could not be judged, found before its first turn; nobody is asked.
+
+        It is run by `profile`, in a suite of this `root`.
+        """
+        why = next(self._problems(case, root), None)
+        # Nothing is started, so nothing is written to the scratch directory.
+        place = self._place(root, profile, Path(tempfile.gettempdir()))
+        for judge in case.all_judges():
+            if why is None and judge.type == "agent_judge":
+                wrong = await problem_of_agent(judge, place)
+                why = wrong and f"{judge.id or 'agent_judge'}: {wrong}"
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
-    def _problems(self, case: Case) -> Iterator[str]:
-        """No model is named, or none can be asked; a script is not there, or an agent."""
-        root, profile = self.case_location(case) or (Path(), None)
+    def _problems(self, case: Case, root: Path) -> Iterator[str]:
+        """No model is named, or none can be asked; a script is not there."""
         for loc, check in read_by_model(case):
             if model_for(case, check) is None:
                 yield f"`{loc[-1]}` is read by a model, and none is named: {NAME_ONE}"
         yield from filter(None, (self.models.problem(one, root) for one in judge_models(case)))
-        if profile is None:
-            return
         for path in script_paths(case):
             if outside := outside_suite(path):
                 yield f"{outside}: put it into the suite"
@@ -67,11 +71,6 @@ class JudgeRouter:
                 command_of(root / path)
             except (CannotJudgeError, OSError) as problem:
                 yield str(problem)
-        # Nothing is started, so nothing is written to the scratch directory.
-        place = self._place(root, profile, Path(tempfile.gettempdir()))
-        for judge in case.all_judges():
-            if judge.type == "agent_judge" and (why := problem_of_agent(judge, place)):
-                yield f"{judge.id or 'agent_judge'}: {why}"
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         first = request.checks[0].key if request.checks else ""

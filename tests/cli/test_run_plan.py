@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import anyio
 import pytest
 
 from skillup.app.interruption import milliseconds_of_starts, resume_command, run_stoppable
@@ -52,11 +53,12 @@ def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) 
     plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
     environment = dict(os.environ)
     secrets = NO_SECRETS.also_of(environment)
+    job = plan.jobs[1]
     desk = router_of(plan, project.root, Models(environment, secrets))
-    problem = desk.problem(plan.jobs[1].loaded.case)
+    problem = anyio.run(desk.problem, job.loaded.case, job.suite.root, "scripted")
     assert "there is no engine" not in (problem.message if problem else "")
     (project.root / "two/engines/reviewer.yaml").unlink()
-    problem = desk.problem(plan.jobs[1].loaded.case)
+    problem = anyio.run(desk.problem, job.loaded.case, job.suite.root, "scripted")
     assert "there is no engine `reviewer`" in (problem.message if problem else "")
 
 

@@ -34,7 +34,7 @@ def profile(name: str, _: Path) -> Profile:
 def router(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
     models = Models(environment, NO_SECRETS, kept, rate_limiter=RateLimiter(0))
-    return JudgeRouter(models, profile, lambda _: (root, "scripted"))
+    return JudgeRouter(models, profile)
 
 
 def case(*assertions: object, **more: object) -> dict[str, Any]:

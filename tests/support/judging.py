@@ -71,10 +71,9 @@ class Bench:
 
     def problem_before(self, **case: Any) -> TurnError | None:
         place = self.place()
-        router = JudgeRouter(
-            place.models, lambda name, _: place.profiles(name or None), lambda _: (self.suite, "")
-        )
-        return router.problem(Case.model_validate({"input": {"prompt": "go"}, **case}))
+        router = JudgeRouter(place.models, lambda name, _: place.profiles(name or None))
+        read = Case.model_validate({"input": {"prompt": "go"}, **case})
+        return anyio.run(router.problem, read, self.suite, "")
 
     def _profile(self, name: str | None) -> Profile:
         if name is None:
