@@ -55,8 +55,7 @@ class ThrottledSession:
     timeout_seconds: float  # For each message; what was refused does not count
     stem: str  # What the names of its raw files begin with
     turns: list[EngineTurn] = field(default_factory=list)  # Refused ones too
-    _last: EngineTurn | None = None  # In the present session
-    _in_session: int = 0
+    _in_session: list[EngineTurn] = field(default_factory=list)  # In the present session
     _messages: int = 0
 
     async def ask(self, prompt: Prompt, read: Callable[[str], T]) -> T:
@@ -88,7 +87,23 @@ class ThrottledSession:
         stem, sending = f"{self.stem}-{self._messages:02d}", 0
         while await throttle.ready() is not None:
             sending += 1
-            turn = await self._send_once(prompt, problem, stem, sending)
+            last = self._in_session[-1] if self._in_session else None
+            if last is None:
+                self.trial = replace(self.trial, session_id=str(uuid.uuid4()), marker=new_marker())
+            request = TurnRequest(
+                number=len(self._in_session) + 1,
+                prompt=prompt(last is None, problem),
+                stem=stem,
+                timeout_seconds=self.timeout_seconds,
+                previous=last.fingerprint if last is not None else None,
+                sending=sending,
+            )
+            session = last.session if last is not None else None
+            if session is None or not isinstance(self.engine, SessionResumer):
+                turn = await self.engine.start(request, self.trial)
+            else:
+                turn = await self.engine.resume(session, request, self.trial)
+            self._in_session.append(replace(turn, session=turn.session or session))
             self.turns.append(turn)
             error = turn.error
             if error is None or error.kind not in REFUSALS:
@@ -99,27 +114,6 @@ class ThrottledSession:
                 refused = error.model_copy(update={"message": f"{error.message} ({why})"})
                 return replace(turn, error=refused)
             self.trial.streams.set_aside(stem, "refused")
-            self._last, self._in_session = None, 0
+            self._in_session.clear()
         why = "nothing more is asked of its provider: the run ends"
         return EngineTurn(None, error=TurnError(kind="cancelled", message=why))
-
-    async def _send_once(self, prompt: Prompt, problem: str, stem: str, sending: int) -> EngineTurn:
-        last = self._last
-        if last is None:
-            self.trial = replace(self.trial, session_id=str(uuid.uuid4()), marker=new_marker())
-        request = TurnRequest(
-            number=self._in_session + 1,
-            prompt=prompt(last is None, problem),
-            stem=stem,
-            timeout_seconds=self.timeout_seconds,
-            previous=last.fingerprint if last is not None else None,
-            sending=sending,
-        )
-        session = last.session if last is not None else None
-        if session is None or not isinstance(self.engine, SessionResumer):
-            turn = await self.engine.start(request, self.trial)
-        else:
-            turn = await self.engine.resume(session, request, self.trial)
-        self._in_session += 1
-        self._last = turn if turn.session is not None else replace(turn, session=session)
-        return turn
