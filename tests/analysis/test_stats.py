@@ -45,11 +45,6 @@ def test_with_one_trial_each_the_stratified_test_is_mcnemars(
     assert stratified(cases) == pytest.approx(p, abs=5e-5)
 
 
-def test_with_one_case_the_stratified_test_is_fishers_two_sided_one() -> None:
-    """The tea tasting again: 34 in 70."""
-    assert stratified([PassCounts(3, 4, 1, 4)]) == pytest.approx(34 / 70)
-
-
 def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_case() -> None:
     cases = [PassCounts(3, 3, 1, 2), PassCounts(2, 3, 1, 3), PassCounts(1, 1, 0, 2)]
     sums = [0]
@@ -64,8 +59,9 @@ def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_ca
     assert stratified(cases) == pytest.approx(expected)
 
 
-def test_one_sided_the_stratified_test_is_the_tail_of_the_same_distribution() -> None:
-    """The tea tasting, 17 in 70; and as the exact sum where the normal distribution stands in."""
+def test_with_one_case_the_stratified_test_is_fishers_and_one_sided_the_tail_of_it() -> None:
+    """The tea tasting, 34 and 17 in 70; and as the exact sum where the normal distribution is."""
+    assert stratified([PassCounts(3, 4, 1, 4)]) == pytest.approx(34 / 70)
     assert stratified_lower([PassCounts(3, 4, 1, 4)]) == pytest.approx(17 / 70, abs=0.02)
     assert stratified_lower([PassCounts(10, 10, 2, 10)]) == pytest.approx(0.000357, rel=0.01)
     assert stratified_lower([ONCE_WORSE] * 9 + [ONCE_BETTER]) == pytest.approx(11 / 1024)

@@ -309,14 +309,6 @@ def test_ids_are_unique_and_the_schema_is_strict() -> None:
 OWN = Profile(name="own", engine="codex", model="gpt", permission="full", args=["--x"])
 
 
-def _profile(tmp_path: Path, **keys: Any) -> Profile:
-    other = Profile(name="other", engine="claude_code", permission="edits", base_url="http://a")
-    trusted = {"SKILLUP_TRUST": "1"}
-    bench = Bench(tmp_path, profiles={"other": other}, own=OWN, environment=trusted)
-    judge = JudgeConfig.model_validate({"type": "agent_judge", "criteria": "x", **keys})
-    return profile_of(judge, bench.place())
-
-
 @pytest.mark.parametrize(
     ("keys", "model"),
     [
@@ -331,7 +323,9 @@ def _profile(tmp_path: Path, **keys: Any) -> Profile:
 def test_the_judges_model_is_named_as_the_cli_takes_it(
     tmp_path: Path, keys: dict[str, str], model: str
 ) -> None:
-    profile = _profile(tmp_path, **keys, api_key_env="JUDGE_KEY")
+    bench = Bench(tmp_path, own=OWN, environment={"SKILLUP_TRUST": "1"})
+    given = {"type": "agent_judge", "criteria": "x", "api_key_env": "JUDGE_KEY", **keys}
+    profile = profile_of(JudgeConfig.model_validate(given), bench.place())
 
     assert (profile.model, profile.api_key_env) == (model, "JUDGE_KEY")
     assert profile.base_url == keys.get("base_url")
