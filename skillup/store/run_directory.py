@@ -205,9 +205,7 @@ class RunDirectory(StoredRun):
         self._checkpoints.discard(job_id)
         return self._place(attempt, scratch, is_new=True)
 
-    def _new_attempt(
-        self, job_id: str, event: str | None = None, scratch: str | None = None
-    ) -> int:
+    def _new_attempt(self, job_id: str, event: str | None = None, place: str | None = None) -> int:
         self._last_attempt += 1
         attempt = self._attempts[job_id] = self._last_attempt
         self._begun.add(job_id)
@@ -215,7 +213,7 @@ class RunDirectory(StoredRun):
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
             sql = "INSERT INTO attempts (id, job, state, scratch) VALUES (?, ?, 'begun', ?)"
-            connection.execute(sql, (attempt, job_id, scratch))
+            connection.execute(sql, (attempt, job_id, place))
             if event is not None:
                 connection.execute(_EVENT, (event,))
 
