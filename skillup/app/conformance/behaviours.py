@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree, rmtree
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 import psutil
@@ -28,6 +28,7 @@ from skillup.app.run_session import RunSession
 from skillup.engines.base import Engine, NoStreams, SessionResumer, TrialContext, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
+from skillup.executors.run import RunObserver
 from skillup.frozen import frozen
 from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
@@ -72,14 +73,10 @@ class Behaviour:
 
 
 @dataclass(slots=True)
-class _Watcher:
-    """The observer of a run: keeps what finished."""
+class _Watcher(RunObserver):
+    """Keeps what finished."""
 
     done: dict[str, tuple[Job, Record, Grade]] = field(default_factory=dict)
-
-    def trial_started(self, job: Job, attempt: int) -> None: ...
-    def trial_event(self, event: Any) -> None: ...
-    def trial_retried(self, job: Job, record: Record, reason: str) -> None: ...
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
         self.done[job.case] = job, record, grade

@@ -36,6 +36,7 @@ from skillup.schema.suite import Suite
 from skillup.store.export import ANSWERS_FOLDER
 from skillup.store.files import no_mask, to_json
 from skillup.store.places import RUN_FILE
+from skillup.workspace.snapshot import BlobStore
 
 if TYPE_CHECKING:
     from skillup.judges.models import Preview
@@ -216,7 +217,7 @@ class Rejudging:
         record, contents = with_references(record, loaded.case, suite.root, mask)
 
         def read_file(state: FileState) -> bytes | None:
-            known = contents.get(state.sha256 or "")
+            known = contents.read_state(state)
             return known if known is not None else subject.read_file(state)
 
         return rejudge.RegradeItem(record, read_file, self._read_by(loaded.case, suite.suite))
@@ -274,21 +275,14 @@ def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
 
 def with_references(
     record: Record, case: Case, root: Path, mask: Callable[[str], str]
-) -> tuple[Record, Mapping[str, bytes]]:
-    """The record with the files that `case` names as they are now; their contents by SHA-256."""
+) -> tuple[Record, BlobStore]:
+    """The record with the files that `case` names as they are now; and their contents."""
     from skillup.judges.grade import as_written
-    from skillup.trial.artifacts import read_reference, reference_paths
+    from skillup.trial.artifacts import keep_references
 
-    contents: dict[str, bytes] = {}
-    references = dict(record.references)
-    for name in reference_paths(case, as_written(record, case).initial_variables):
-        found = read_reference(name, root)
-        if found is None:
-            continue
-        content, executable = masked_bytes(mask, found[0]), found[1]
-        sha = hashlib.sha256(content).hexdigest()
-        contents[sha] = content
-        references[name] = FileState(sha256=sha, size=len(content), executable=executable)
+    contents = BlobStore(partial(masked_bytes, mask))
+    variables = as_written(record, case).initial_variables
+    references = record.references | keep_references(case, root, contents, variables)
     # Scripts, and the files of judges, are those beside the edited case.
     update = {"references": references, "suite_root": str(root)}
     return record.model_copy(update=update), contents
