@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from skillup.app.bisect.search import next_position, posterior
+from skillup.app.bisect import next_position, posterior
 from tests.docs.blocks import ROOT, blocks_of
 from tests.support.project import Project
 

@@ -158,7 +158,7 @@ def bisect(
     Exit code: 0 it was found, 1 there is no difference or the answer is not sure, 2 usage or
     invalid files, 3 an ERROR, 130 interrupted: the same command goes on.
     """
-    from skillup.app.bisect import session
+    from skillup.app.bisect import bisect as search
     from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, default_paths
 
     if cli is not None and engine is not None:
@@ -174,9 +174,7 @@ def bisect(
         judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
         directory=str(Path.cwd()),
     )
-    return session.bisect(
-        run, (good, bad), of_cli=cli is not None, error=error, most_trials=trials_budget
-    )
+    return search(run, (good, bad), of_cli=cli is not None, error=error, most_trials=trials_budget)
 
 
 def _here() -> dict[str, Any]:
