@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
@@ -215,31 +215,18 @@ class RunSession:
         self, jobs: frozenset[str] | None = None, *, interrupted: bool = False
     ) -> RunResult:
         """Write the result: of all trials, or of `jobs` and those that have a grade."""
-        from skillup.analysis import with_analysis
-        from skillup.reports.result import build_result
-
         if not self._noted:  # in pytest; or the run was interrupted
             anyio.run(self.note_provenance)
-        options, info = self.options, self.directory.run_info(jobs=False)
-        stop = options.stopping.reason
+        options, stop = self.options, self.options.stopping.reason
         if interrupted:
             stop = Stop(kind="interrupted", message="interrupted by a signal")
         deciding, missing = options.deciding, [j for j in self.plan.jobs if j.id not in self.lines]
         not_needed = [job.id for job in missing if deciding is not None and not deciding.needs(job)]
         ended = {job.id: self.lines[job.id] for job in self.plan.jobs if job.id in self.lines}
-        result = build_result(
-            options.run_id,
-            info["started_at"],
-            StoredGrades(self.directory, ended),
-            [job.id for job in missing if jobs is None or job.id in jobs],
-            self._taken_before + round((time.monotonic() - self._started) * 1000),
-            stop,
-            not_needed,
-            options.stopping.warnings,
-        )
-        result = with_analysis(result, info)
-        self.directory.write_result(result)
-        return result
+        without = [job.id for job in missing if jobs is None or job.id in jobs]
+        took = self._taken_before + round((time.monotonic() - self._started) * 1000)
+        rest = stop, not_needed, options.stopping.warnings
+        return write_result(self.directory, ended, without, took, *rest)
 
     def publish(self, result: RunResult, url: str | None = None) -> list[Path]:
         """Write the reports that the request or a suite asks for, and index the run: the files."""
@@ -350,6 +337,21 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         raise SkillupError(what, hint="set the variable at the workers, and name it: ${NAME}")
     packed = pack(plan, paths, suites, roots, list(files.values()), secrets)
     return Cluster(scheduler=scheduler, request=asdict(request), files=packed, parallel=parallel)
+
+
+def write_result(
+    run: RunDirectory, lines: Mapping[str, TrialLine], without: Sequence[str], took: int, *rest: Any
+) -> RunResult:
+    """The result of a run: its trials that have a grade, and as :func:`build_result`."""
+    from skillup.analysis import with_analysis
+    from skillup.reports.result import build_result
+
+    info = run.run_info(jobs=False)
+    about = info["run_id"], info["started_at"]
+    result = build_result(*about, StoredGrades(run, lines), without, took, *rest)
+    result = with_analysis(result, info)
+    run.write_result(result)
+    return result
 
 
 def index_finished_run(

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from skillup.analysis import with_analysis
 from skillup.app.interruption import milliseconds_of_starts
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.history.index import forget_run, indexed_runs, marks, open_index
@@ -20,7 +19,6 @@ from skillup.load.discover import workspace_root
 from skillup.plan import is_named
 from skillup.reports.formats import FORMATS
 from skillup.reports.html.run_files import RawFiles
-from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.text import Labels, listed_ids, say, shown_path
 from skillup.schema.grade import BASELINE, RunResult
@@ -29,7 +27,7 @@ from skillup.store import RunDirectory, StoredTrial, new_run_id, places
 from skillup.store.export import ANSWERS_FOLDER
 from skillup.store.files import disk_errors
 from skillup.store.remote import download, is_url
-from skillup.store.stored_run import StoredGrades, StoredRun
+from skillup.store.stored_run import StoredRun
 from skillup.workspace.disk import TEMPORARY_ENDING
 
 LAST = "last"
@@ -177,6 +175,8 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
 
 
 def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
+    from skillup.app.run_session import write_result
+
     infos = [shard.run_info() for shard in shards]
     for shard, info in zip(shards, infos, strict=True):
         shard.database.check_unchanged()
@@ -224,12 +224,7 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
         saved = {job for r in results for job in r.not_needed if job not in lines}
         warnings = dict.fromkeys(text for r in results for text in r.warnings)
         took = milliseconds_of_starts(merged.events())
-        about = info["run_id"], info["started_at"]
-        stored = StoredGrades(merged, lines)
-        result = build_result(*about, stored, without, took, stop, saved, warnings)
-        result = with_analysis(result, info)
-        merged.write_result(result)
-    return result
+        return write_result(merged, lines, without, took, stop, saved, warnings)
 
 
 def _check_same_plan(
@@ -262,7 +257,7 @@ def promote(target: str, name: str) -> int:
 
     Raises UsageError where it does not fit the run as a whole, RunDirectoryError.
     """
-    from skillup.app.run_session import index_finished_run  # not needed to show a run
+    from skillup.app.run_session import index_finished_run, write_result  # to show needs none
 
     if is_url(target):
         what = f"--promote {name}: {target} is a URL, and what is changed here is a copy of it"
@@ -285,11 +280,8 @@ def promote(target: str, name: str) -> int:
             lines[found.job_id] = line_of(grade)
         run.promote(name)
         run.sync()
-        saved = old.not_needed
-        rest = saved, old.summary.duration_ms, None, saved, old.warnings
-        result = build_result(old.run_id, old.started_at, StoredGrades(run, lines), *rest)
-        result = with_analysis(result, run.run_info())
-        run.write_result(result)
+        saved, took = old.not_needed, old.summary.duration_ms
+        result = write_result(run, lines, saved, took, None, saved, old.warnings)
         index_finished_run(run.path, result, Path(), None)
     return len(lines)
 
