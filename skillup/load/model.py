@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
-from skillup.schema.case import Case, SimulationSettings, Turn
+from skillup.schema.case import Case, SimulationSettings, Turn, of_case
 from skillup.schema.checks import READ_BY_MODEL, Check, CheckKeys, CheckSet
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import AskedModels, JudgeModel
@@ -106,12 +106,9 @@ TURNS: Loc = ("input", "turns")
 _PlacedCheck = tuple[Loc, Check | CheckSet, int]
 
 
-def all_checks(case: Case) -> tuple[_PlacedCheck, ...]:
+@of_case
+def all_checks(case: Case) -> Iterator[_PlacedCheck]:
     """Every check of the case, with its place and how deep in follow-ups it stands."""
-    return case.derived("checks", _checks_of)
-
-
-def _checks_of(case: Case) -> Iterator[_PlacedCheck]:
     yield from _walk(case.expect, ("expect",))
     yield from _walk(case.assertions, ("assertions",))
     for place, judge in judges_of(case):
@@ -122,12 +119,9 @@ def _checks_of(case: Case) -> Iterator[_PlacedCheck]:
         yield from _walk(turn.assertions, (*TURNS, number, "assertions"))
 
 
-def read_by_model(case: Case) -> tuple[tuple[Loc, CheckKeys], ...]:
+@of_case
+def read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
     """Every check that a model reads, and its place with its key; expected outputs are such."""
-    return case.derived("read_by_model", _read_by_model)
-
-
-def _read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
     for loc, check, _ in all_checks(case):
         yield from (((*loc, key), check) for key, _ in check.given() if key in READ_BY_MODEL)
     owners: list[tuple[Loc, Case | Turn]] = [((), case)]

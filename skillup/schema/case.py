@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable
-from functools import lru_cache
-from typing import Annotated, Any, Literal, Self, TypeVar
+from functools import lru_cache, wraps
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
@@ -403,14 +403,6 @@ class Case(CaseDefaults):
             raise ValueError("`aggregation` without turns || use `input.turns`, or leave it out")
         return self
 
-    def derived(self, name: str, make: Callable[[Self], Iterable[T]]) -> tuple[T, ...]:
-        """What `make` finds in the case: looked for once, and anew in a copy, which may differ."""
-        known: dict[str, Any] = self.__dict__.setdefault("_derived", {})
-        if name not in known:
-            known[name] = tuple(make(self))
-        found: tuple[T, ...] = known[name]
-        return found
-
     def __copy__(self) -> Self:
         made = super().__copy__()
         made.__dict__.pop("_derived", None)
@@ -437,3 +429,16 @@ class Case(CaseDefaults):
         if self.judges is not None:
             return self.judges
         return [self.judge] if self.judge is not None else []
+
+
+def of_case(make: Callable[[Case], Iterable[T]]) -> Callable[[Case], tuple[T, ...]]:
+    """What `make` finds in a case: looked for once, and anew in a copy, which may differ."""
+
+    @wraps(make)
+    def found(case: Case) -> tuple[T, ...]:
+        known: dict[Any, Any] = case.__dict__.setdefault("_derived", {})
+        if make not in known:
+            known[make] = tuple(make(case))
+        return cast("tuple[T, ...]", known[make])
+
+    return found
