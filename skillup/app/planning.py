@@ -32,10 +32,9 @@ from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import NO_SECRETS, Secrets, texts_in
 from skillup.reports.text import listed, listed_ids
 from skillup.schema.case import Case
-from skillup.schema.engine import CustomEngine
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
-from skillup.schema.profile import DESCRIBED, Profile
+from skillup.schema.profile import DESCRIBED, CustomEngine, Profile
 from skillup.schema.suite import SANDBOX, EngineRef, Suite, UserSimulator
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none

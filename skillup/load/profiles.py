@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES, NOT_RUN
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
 from skillup.load.yaml_reader import Document, Loc, problems_from, read_model, read_yaml
-from skillup.schema.engine import CUSTOM_VALUES, AgentDescription
-from skillup.schema.profile import DESCRIBED, Profile
+from skillup.schema.profile import CUSTOM_VALUES, DESCRIBED, AgentDescription, Profile
 
 _REFERENCE = re.compile(
     r"\$(?:(?P<escape>\$)|\{(?P<name>(?:kwargs\.)?[A-Za-z_][A-Za-z0-9_]*)"

@@ -1,15 +1,23 @@
-"""A profile (`engines/*.yaml`): how an engine is run; and the scripts of the `scripted` engine."""
+"""A profile (`engines/*.yaml`): how an engine is run, and what its CLI speaks, described as data.
+
+Texts of a description may hold placeholders: ``{model}``, ``{model:-default}``, ``{base_url:+if
+there is one}``. A text whose placeholder has no value is left out, with the list or entry that it
+stands in.
+"""
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from skillup.adapters import ADAPTERS
 from skillup.schema.base import (
     Bool,
     Choice,
+    ErrorKind,
     Fraction,
+    HomePath,
     Int,
     Model,
     Names,
@@ -17,12 +25,264 @@ from skillup.schema.base import (
     NonNegative,
     NonNegativeInt,
     PositiveInt,
+    Regex,
     Seconds,
     Text,
+    ToolKind,
     VariableName,
+    WorkspacePaths,
+    compiled_pattern,
     optional,
 )
-from skillup.schema.engine import AgentDescription, CustomEngine
+
+# What the CLI of `engine: command` speaks: one process for each turn.
+
+Path = NonEmptyText
+"""Where a value is in an event: keys and numbers with dots, ``message.content.0.text``."""
+
+
+class Matches(Model):
+    """A text that a pattern is found in."""
+
+    matches: Regex = Field(description="A regular expression.")
+
+
+Scalar = str | int | bool | None
+Conditions = dict[Path, Matches | Scalar | list[Scalar]]
+"""What stands where: a value, one of some, or a pattern. All must hold."""
+Argument = Text | list[Text]
+
+
+class CallPaths(Model):
+    """Where an event has a tool call."""
+
+    id: Path = Field(description="Its id, which the result repeats.")
+    name: Path = Field(description="The tool's name.")
+    arguments: Path = Field(description="An object.")
+
+
+class ResultPaths(Model):
+    """Where an event has a tool's result."""
+
+    id: Path = Field(description="The id of the call.")
+    content: Path = Field("", description="What the tool gave back: a text, or blocks.")
+    failed: Conditions = Field({}, description="Holds if the call failed.")
+
+
+class UsagePaths(Model):
+    """Where an event has token counts."""
+
+    of: Literal["request", "turn"] = Field("turn", description="request: they are added up.")
+    cached_apart: Bool = Field(False, description="The input is counted without cached tokens.")
+    input_tokens: Path | None = optional("Tokens of the input.")
+    cached_input_tokens: Path | None = optional("Of these, read from the cache.")
+    cache_write_tokens: Path | None = optional("Of these, written to the cache.")
+    output_tokens: Path | None = optional("Tokens of the output.")
+    reasoning_tokens: Path | None = optional("Of these, reasoning.")
+
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)(?::[-+][^{}]*)?\}")
+_OF_TURNS = (
+    *("model", "base_url", "key", "key_variable", "system", "max_turns", "retries", "attempts"),
+    *("session", "workspace", "home"),
+)
+
+
+def _with(known: Sequence[str], value: Any) -> Any:
+    """The value, if it has no other placeholders: a text with one would be left out."""
+    for name in _PLACEHOLDER.findall(repr(value)):
+        if name not in known:
+            fix = f"known here: {', '.join(f'`{{{one}}}`' for one in known)}"
+            raise ValueError(f"there is no placeholder `{{{name}}}` || {fix}")
+    return value
+
+
+class EventRule(Model):
+    """What an event means, if `when` holds; one with `when` alone means nothing."""
+
+    when: Conditions = Field({}, description="Which events it is for.")
+    each: Path | None = optional("A list: `rules` are for each of its entries.")
+    rules: "list[EventRule]" = Field([], description="Of the entries of `each`.")
+    agent: Path | None = optional("The sub-agent that it is of; none: the agent itself.")
+    session: Path | None = optional("The session's id.")
+    model: Path | None = optional("The model that answers.")
+    message: Path | None = optional("A whole message of the agent's; the last is its answer.")
+    delta: Path | None = optional("A part of a message.")
+    part_of: Path | None = optional("The message that a `delta` belongs to; else the last one.")
+    reasoning: Path | None = optional("What the agent thinks.")
+    notice: Path | None = optional("A warning that is no failure.")
+    call: CallPaths | None = optional("A tool call.")
+    result: ResultPaths | None = optional("A tool's result.")
+    usage: UsagePaths | None = optional("Token counts.")
+    answer: Path | None = optional("The answer of the turn.")
+    error: Path | None = optional("Why the turn failed, unless the agent goes on after it.")
+    status: Path | None = optional("The HTTP status of that error.")
+    end: Bool = Field(False, description="The turn has ended.")
+
+
+class Home(Model):
+    """Where the CLI keeps its state, below HOME."""
+
+    folder: HomePath = Field(description="Relative to HOME.")
+    variable: NonEmptyText | None = optional("The variable that moves it.")
+
+
+class Address(Model):
+    """Where the CLI's model is, so that skillup's gateway can stand in front of it."""
+
+    default: NonEmptyText | None = optional("Without `base_url`. None: only the CLI knows.")
+    variable: NonEmptyText | None = optional("The user's variable that holds it.")
+
+
+class Seed(Model):
+    """How a conversation that never ran is written as a session: its rows, one for each message.
+
+    Besides the profile's placeholders: `id`, `order`, `parent`, `parent_order`, `time` and
+    `milliseconds` of a row; `text` of a message; `calls` of an answer; `call_id`, `name` and
+    `arguments` of a call; `content` and `failed` of its result, which a call may hold, too.
+    """
+
+    versions: list[NonEmptyText] = Field(
+        description="Of the CLI: first and last.", min_length=2, max_length=2
+    )
+    begin: list[dict[str, Any]] = Field([], description="Rows before the first message.")
+    user: dict[str, Any] = Field(description="The row of a user's message.")
+    assistant: dict[str, Any] = Field(description="The row of an answer.")
+    call: dict[str, Any] = Field(description="A tool call, one of the `calls` of an answer.")
+    result: dict[str, Any] | None = optional("The row of a tool's result.")
+    tools: dict[ToolKind, NonEmptyText] = Field({}, description="The tool for calls of a kind.")
+    document: dict[str, Any] | None = optional("With `import`: a file that holds the `rows`.")
+    import_: list[Argument] | None = optional("Arguments that import it: `{file}`.", alias="import")
+    session: NonEmptyText | None = optional("The id of the imported session.")
+
+
+class Store(Choice):
+    """Where sessions are: what proves that a resumed one holds its earlier turns."""
+
+    what: ClassVar[str] = "a store"
+    choices: ClassVar[tuple[str, ...]] = ("files", "sqlite")
+
+    files: HomePath | None = optional("A glob below the home's folder: JSON lines.")
+    sqlite: HomePath | None = optional("A database below the home's folder.")
+    rows: NonEmptyText | None = optional("The SQL for a session's rows, in order: `:session`.")
+    message: Conditions = Field(description="Which rows are messages of the user's.")
+    new: HomePath | None = optional("Where a copy of a session goes, so that it can be forked.")
+    seed: Seed | None = optional("How `input.history` is written as a session.")
+
+    @field_validator("files")
+    @classmethod
+    def _of_session(cls, value: Any) -> Any:
+        return _with(("session", "session_start"), value)
+
+
+class PermissionModes(Model):
+    """Arguments, or variables, for each `permission`; one that is not here is refused."""
+
+    full: list[Text] | dict[str, Text] | None = optional("Everything runs.")
+    edits: list[Text] | dict[str, Text] | None = optional("Files of the workspace may be edited.")
+    read_only: list[Text] | dict[str, Text] | None = optional("Nothing is written.")
+
+
+class AgentDescription(Model):
+    """A CLI agent: one process for each turn, which resumes the session of the one before."""
+
+    name: NonEmptyText = Field(description="The program, and how messages call it.")
+    install: Text = Field("set `command` in the profile", description="How to get it.")
+    login: Text = Field("set `api_key_env` in the profile", description="How to log in.")
+    keys: Names = Field([], description="Its own variables for the key, best first.")
+    home: Home | None = optional("Where it keeps its state.")
+    address: Address = Field(Address.model_construct(), description="Where its model is.")
+    skills: WorkspacePaths = Field([".agents/skills"], description="Where it looks for skills.")
+    env: dict[str, Text] = Field({}, description="Variables.")
+    files: dict[HomePath, Any] = Field({}, description="Below HOME: a text, or JSON.")
+    arguments: list[Argument] = Field([], description="Of every turn.")
+    start: list[Argument] = Field([], description="Of a first turn: `{session}` is a new UUID.")
+    resume: list[Argument] | None = optional("Of a resumed turn. None: it cannot resume.")
+    permission: PermissionModes = Field(
+        PermissionModes(full=[]), description="Arguments or variables for each mode."
+    )
+    prompt: Literal["stdin", "argument"] = Field("stdin", description="argument: the last one.")
+    escape: dict[NonEmptyText, Text] = Field(
+        {}, description="How a message begins that begins like a command of the CLI."
+    )
+    output: Literal["events", "json", "text"] = Field("events", description="events: JSON lines.")
+    noise: Regex | None = optional("Lines of other text that mean nothing.")
+    events: list[EventRule] = Field([], description="What an event means. All that fit are taken.")
+    ends_with: Literal["event", "exit"] = Field("event", description="exit: no event ends a turn.")
+    tools: dict[ToolKind, Names] = Field({}, description="The names of its tools, by their kind.")
+    mcp: Regex | None = optional("The name of an MCP server's tool: groups `server`, `tool`.")
+    errors: dict[ErrorKind, Names] = Field({}, description="Parts of what it says, by kind.")
+    exit_codes: dict[int, ErrorKind] = Field({}, description="What they mean.")
+    store: Store | None = optional("Where sessions are. Needed to resume.")
+
+    @field_validator("arguments", "start", "resume", "env", "files", "permission")
+    @classmethod
+    def _of_turn(cls, value: Any) -> Any:
+        return _with(_OF_TURNS, value)
+
+    @field_validator("mcp")
+    @classmethod
+    def _names_both(cls, value: str | None) -> str | None:
+        if value and {"server", "tool"} - set(compiled_pattern(value, False).groupindex):
+            raise ValueError("it lacks a group || name both: (?P<server>…) and (?P<tool>…)")
+        return value
+
+
+CUSTOM_VALUES = (
+    *("workspace", "prompt", "messages", "messages_json", "session_input", "session_input_json"),
+    *("session_id", "input_file", "output_file", "model", "model_provider", "model_name"),
+    *("api_key", "case_id", "variant", "max_turns", "timeout_seconds", "kwargs", "kwargs_json"),
+)
+"""What ``${NAME}`` in a custom engine stands for, of each call; else it is a variable."""
+
+
+class CustomProgram(Model):
+    """The program of a custom engine: a process a call."""
+
+    command: NonEmptyText = Field(description="A name on `PATH`, or a path.")
+    args: list[Text] = Field([], description="Its arguments.")
+    cwd: NonEmptyText | None = optional("In the workspace; default: that.")
+    input_file: NonEmptyText | None = optional("In the workspace; default: outside of it.")
+    output_file: NonEmptyText | None = optional("Where it writes its result; default: stdout.")
+
+
+class CustomService(Model):
+    """The HTTP service of a custom engine: a request a call."""
+
+    url: NonEmptyText = Field(description="Its address.")
+    method: Literal["POST"] = Field("POST", description="The only one.")
+    headers: dict[NonEmptyText, Text] = Field({}, description="Of each request.")
+    request_body: Any = optional("A template; default: the session input.")
+    files: list[Any] = Field([], description="Files of the workspace: not sent yet.")
+
+
+class CustomEngine(Model):
+    """An agent by skill-up's contract: called with a session input, it gives a session result."""
+
+    transport: Literal["local", "http"] = Field(description="Which of the two it is.")
+    conversation_mode: Literal["batch", "stateful"] = Field(
+        "batch", description="stateful: a call a turn; batch: it holds one turn only."
+    )
+    response_format: Literal["session_result", "text"] = Field(
+        "session_result", description="text: the answer alone."
+    )
+    timeout_seconds: Seconds | None = optional("Of a call.")
+    env: dict[NonEmptyText, Text] = Field({}, description="Variables of the program.")
+    kwargs: dict[NonEmptyText, Text] = Field({}, description="Handed on as they are.")
+    provider: Text | None = optional("The model's; default: `engine.model.provider`.")
+    local: CustomProgram | None = optional("With `transport: local`.")
+    http: CustomService | None = optional("With `transport: http`.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if getattr(self, self.transport) is None:
+            raise ValueError(f"`transport: {self.transport}` needs `{self.transport}` || add it")
+        if self.local and "${api_key}" in str([self.local.command, *self.local.args]):
+            raise ValueError("other users see arguments || hand `${api_key}` on in `env`")
+        return self
+
+
+# The profile.
 
 DESCRIBED = "command"
 """The engine of a profile that describes its agent itself."""

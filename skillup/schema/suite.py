@@ -25,10 +25,9 @@ from skillup.schema.base import (
     optional,
 )
 from skillup.schema.case import Case, CaseDefaults, RetryPolicy, SimulationSettings, Turn
-from skillup.schema.engine import CustomEngine
 from skillup.schema.judge import JudgeConfig, SkillRef
 from skillup.schema.judge_model import JudgeModel
-from skillup.schema.profile import ScriptOrReplies, VariableOfKey
+from skillup.schema.profile import CustomEngine, ScriptOrReplies, VariableOfKey
 
 Increase = Annotated[NonNegative, Field(allow_inf_nan=False)]
 

@@ -21,8 +21,7 @@ from skillup.engines.created_sessions import copy_database
 from skillup.engines.registry import engine_of, get_engine
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.load.profiles import load_profile
-from skillup.schema.engine import AgentDescription, EventRule
-from skillup.schema.profile import Profile
+from skillup.schema.profile import AgentDescription, EventRule, Profile
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult
 from tests.support.engine_turns import Conversation, calls, error_kind, make_trial
 from tests.support.project import Project

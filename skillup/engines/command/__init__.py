@@ -1,1 +1,1 @@
-"""Engines described in YAML: the language is `skillup/schema/engine.py`."""
+"""Engines described in YAML: the language is `skillup/schema/profile.py`."""

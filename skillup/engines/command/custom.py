@@ -27,8 +27,7 @@ from skillup.engines.environment import Login, find_login
 from skillup.engines.events import Failure, as_text, kind_of_status
 from skillup.load.yaml_reader import read_yaml
 from skillup.process.run import ProcessOutcome
-from skillup.schema.engine import AgentDescription, CustomEngine
-from skillup.schema.profile import Profile
+from skillup.schema.profile import AgentDescription, CustomEngine, Profile
 from skillup.schema.record import SessionFingerprint, TurnError
 
 _PLACEHOLDER = re.compile(r"\$\{([\w.-]+)\}")

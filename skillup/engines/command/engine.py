@@ -39,8 +39,7 @@ from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.session_files import VersionRange, json_line
 from skillup.load.yaml_reader import read_yaml
 from skillup.process.run import run_quiet
-from skillup.schema.engine import AgentDescription, Seed, Store
-from skillup.schema.profile import Profile
+from skillup.schema.profile import AgentDescription, Profile, Seed, Store
 from skillup.schema.record import HistoryItem, TurnError
 from skillup.workspace.disk import leads_out
 

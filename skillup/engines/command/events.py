@@ -23,7 +23,7 @@ from skillup.engines.events import (
 )
 from skillup.schema.base import compiled_pattern
 from skillup.schema.checks import ToolKind
-from skillup.schema.engine import AgentDescription, EventRule, UsagePaths
+from skillup.schema.profile import AgentDescription, EventRule, UsagePaths
 from skillup.schema.record import TranscriptItem, Usage
 
 _LONGEST_DOCUMENT = 16 << 20

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillup.engines.events import as_text
 from skillup.schema.base import compiled_pattern
-from skillup.schema.engine import Conditions, Matches
+from skillup.schema.profile import Conditions, Matches
 
 _PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)(?::(?P<operator>[-+])(?P<rest>[^{}]*))?\}")
 ABSENT: Any = object()
@@ -18,7 +18,7 @@ SEARCH_SECONDS = 0.5
 
 
 def value_at(event: Any, path: str) -> Any:
-    """The value at a path (see :data:`skillup.schema.engine.Path`); None if there is none."""
+    """The value at a path (see :data:`skillup.schema.profile.Path`); None if there is none."""
     for part in path.split("."):
         if isinstance(event, Mapping):
             event = event.get(part)
