@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Literal
@@ -28,7 +27,6 @@ from skillup.app.run_session import RunSession
 from skillup.engines.base import Engine, NoStreams, SessionResumer, TrialContext, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
-from skillup.executors.run import RunObserver
 from skillup.frozen import frozen
 from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
@@ -37,6 +35,7 @@ from skillup.load.suites import load_paths
 from skillup.plan import Job, Selection, make_plan
 from skillup.process.tree import TRIAL_VARIABLE, has_assignment, new_marker
 from skillup.reports.terminal.layout import Part, make_console, print_table, print_whole
+from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import one_line
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
@@ -70,16 +69,6 @@ class Behaviour:
     name: str
     verdict: Verdict
     why: str = ""
-
-
-@dataclass(slots=True)
-class _Watcher(RunObserver):
-    """Keeps what finished."""
-
-    done: dict[str, tuple[Job, Record, Grade]] = field(default_factory=dict)
-
-    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
-        self.done[job.case] = job, record, grade
 
 
 def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> list[Behaviour]:
@@ -197,10 +186,14 @@ def _run(
     request = RunRequest(
         paths=(str(suite),), parallel=parallel, directory=str(out.parent), rate_limit_wait=0
     )
-    watcher = _Watcher()
+    jobs, done = {job.id: job for job in plan.jobs}, {}
     with RunSession(request, plan, path=out) as session:
-        anyio.run(session.run, watcher)
-    return watcher.done
+        anyio.run(session.run, PlainReporter(plan, make_console, quiet=True))
+        for found in session.directory.finished():
+            if (grade := found.grade()) is not None:
+                job = jobs[found.job_id]
+                done[job.case] = job, found.record(), grade
+    return done
 
 
 def _of_cases(done: Mapping[str, tuple[Job, Record, Grade]]) -> list[Behaviour]:
