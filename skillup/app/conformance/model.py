@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
+
+import anyio
+from aiohttp import web
+from anyio.from_thread import start_blocking_portal
 
 from skillup.engines.command.values import filled
 from skillup.engines.events import as_dict, as_list, content_text
@@ -24,7 +27,7 @@ from skillup.load.yaml_reader import read_yaml
 INPUT, CACHED, OUTPUT = 1000, 100, 50
 """The tokens of every answer: all input, what of it was cached, and output."""
 _STEP = re.compile(r"^\s*model> (\w+): ?(.*)$", re.MULTILINE)
-_SECONDS = 3600.0
+_MOST_BYTES = 1 << 26
 _MODEL = "conformance-model"
 
 
@@ -125,92 +128,64 @@ class ConformanceModel:
 
     def __init__(self) -> None:
         self.requests: list[Asked] = []
-        self.closing = threading.Event()
-        handler = type("Handler", (_Handler,), {"model": self})
-        self._server = _Server(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-
-    @property
-    def url(self) -> str:
-        """Without a path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = ""  # Without a path
+        self._serving = ExitStack()
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        portal = self._serving.enter_context(start_blocking_portal())
+        self._serving.enter_context(portal.wrap_async_context_manager(self._served()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._serving.close()
 
+    @asynccontextmanager
+    async def _served(self) -> AsyncIterator[None]:
+        app = web.Application(client_max_size=_MOST_BYTES)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        # Agents are ended in the middle of their requests.
+        own: Any = {"access_log": None, "handler_cancellation": True, "shutdown_timeout": 0.1}
+        runner = web.AppRunner(app, **own)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.url = "http://{}:{}".format(*runner.addresses[0])
+            yield
+        finally:
+            await runner.cleanup()
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Agents are ended in the middle of their requests."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    model: ClassVar[ConformanceModel]
-    protocol_version = "HTTP/1.1"
-    timeout = 60
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Nothing."""
-
-    def do_HEAD(self) -> None:
-        self._send(200, b"")
-
-    def do_GET(self) -> None:
-        models = [{"id": _MODEL, "object": "model", "name": _MODEL}]
-        found = self.path.partition("?")[0].endswith("/models")
-        self._send(200, _json({"data": models, "models": models})) if found else self._send(404)
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        route = self.path.partition("?")[0]
+    async def _answer(self, request: web.Request) -> web.Response:
+        route, method = request.path, request.method
+        if method != "POST":
+            models = [{"id": _MODEL, "object": "model", "name": _MODEL}]
+            found = route.endswith("/models")
+            answer = {"data": models, "models": models} if found else {}
+            return web.json_response(answer, status=200 if found or method == "HEAD" else 404)
         if not route.endswith(tuple(_ANSWERS)):
-            self._send(200 if "count" in route else 404, _json({"input_tokens": 1}))
-            return
-        asked = read(self.path, json.loads(body))
-        self.model.requests.append(asked)
+            return web.json_response({"input_tokens": 1}, status=200 if "count" in route else 404)
+        asked = read(request.path_qs, await request.json())
+        self.requests.append(asked)
         kind, value = asked.step
         if kind == "fail":
-            self._fail(value)
-            return
-        streams = bool(asked.body.get("stream")) or ":streamGenerateContent" in route
+            return await _failure(request, value)
         text, call = _answer_to(asked, kind, value)
-        whole, events = rendered(route, text, call, f"call_{len(self.model.requests)}")
-        if streams:
-            self._send(200, events.encode(), "text/event-stream")
-        else:
-            self._send(200, _json(whole))
-
-    def _fail(self, how: str) -> None:
-        if how.isdigit():
-            error = {"message": f"scripted {how}", "type": "error", "code": int(how)}
-            self._send(int(how), _json({"type": "error", "error": error}))
-        elif how == "garbage":
-            self._send(200, b"<html>no answer of a model</html>", "text/html")
-        else:  # hang, or drop
-            self.model.closing.wait(_SECONDS if how == "hang" else 0)
-            self.close_connection = True
-
-    def _send(self, status: int, body: bytes = b"{}", kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        whole, events = rendered(route, text, call, f"call_{len(self.requests)}")
+        if asked.body.get("stream") or ":streamGenerateContent" in route:
+            return web.Response(text=events, content_type="text/event-stream")
+        return web.json_response(whole)
 
 
-def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
+async def _failure(request: web.Request, how: str) -> web.Response:
+    if how.isdigit():
+        error = {"message": f"scripted {how}", "type": "error", "code": int(how)}
+        return web.json_response({"type": "error", "error": error}, status=int(how))
+    if how == "garbage":
+        return web.Response(text="<html>no answer of a model</html>", content_type="text/html")
+    if how == "hang":
+        await anyio.sleep_forever()
+    if request.transport is not None:  # drop
+        request.transport.close()
+    return web.Response()  # To nobody
 
 
 Call = tuple[str, dict[str, Any]]
