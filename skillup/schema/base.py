@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -131,24 +131,37 @@ class Short(Model):
         return value if isinstance(value, BaseModel) else cls.widened(value)
 
 
-class Choice(Model):
+class Checked(Model):
+    """A model of which no field can say by itself all that may be wrong with it."""
+
+    def wrong(self) -> Iterator[str]:
+        """What it is, as ``what || fix``; the first is reported."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _right(self) -> Self:
+        if (what := next(iter(self.wrong()), None)) is not None:
+            raise ValueError(what)
+        return self
+
+
+class Choice(Checked):
     """Exactly one of the keys `choices` is given; or at least one, if there may be `several`."""
 
     what: ClassVar[str]  # How messages name it: "a capture"
     choices: ClassVar[tuple[str, ...]]
     several: ClassVar[bool] = False  # More than one may be given
 
-    @model_validator(mode="after")
-    def _chosen(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         given = [name for name in self.choices if getattr(self, name) not in (None, [])]
         if len(given) == 1 or (given and self.several):
-            return self
+            return
         listed = ", ".join(f"`{name}`" for name in self.choices)
         if not given:
             one = "at least" if self.several else "exactly"
-            raise ValueError(f"{self.what} needs one of {listed} || add {one} one of them")
+            yield f"{self.what} needs one of {listed} || add {one} one of them"
         both = " and ".join(f"`{name}`" for name in given)
-        raise ValueError(f"{self.what} has {both} || keep exactly one of {listed}")
+        yield f"{self.what} has {both} || keep exactly one of {listed}"
 
 
 def _text(value: Any) -> Any:

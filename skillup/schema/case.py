@@ -1,15 +1,16 @@
 """A case: one conversation to run, and how to judge it."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from skillup.schema.base import (
     Bool,
     CapturePattern,
+    Checked,
     Choice,
     ErrorKind,
     Fraction,
@@ -50,7 +51,7 @@ class Capture(Choice):
     default: Text | None = optional("Used where nothing is found, or only white space.")
 
 
-class Pairs(Model):
+class Pairs(Checked):
     """Questions that the assistant asked, in a known order, and what the user answered to each."""
 
     marker: Regex = Field(description="Where it matches, the assistant asks; group `question`.")
@@ -58,13 +59,11 @@ class Pairs(Model):
     default: Text | None = optional("For what was not answered; without it, that is an error.")
     pending: VariableName | None = optional("Gets the question that is still open.")
 
-    @model_validator(mode="after")
-    def _different(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         names = self.names()
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
-        return self
+            yield f"`{twice}` is named twice || give each value a name of its own"
 
     def names(self) -> list[str]:
         return [*self.fields, *([] if self.pending is None else [self.pending])]
@@ -83,13 +82,12 @@ class Reconstruct(Choice):
     )
     pairs: Pairs | None = optional("Questions and their answers, by a marker.")
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def wrong(self) -> Iterator[str]:
+        yield from super().wrong()
         if self.pairs is not None and {"role", "take"} & self.model_fields_set:
-            raise ValueError("`role` and `take` belong to a `capture` || leave them out here")
+            yield "`role` and `take` belong to a `capture` || leave them out here"
         if self.capture is not None and self.capture.jsonpath is not None:
-            raise ValueError("a `jsonpath` over a history || put it on a message of the history")
-        return self
+            yield "a `jsonpath` over a history || put it on a message of the history"
 
     def variables(self) -> list[str]:
         """The names that the rule gives a value to."""
@@ -104,18 +102,16 @@ def _turns(value: Any) -> Any:
     return value
 
 
-class PostCondition(CheckSet):
+class PostCondition(CheckSet, Checked):
     """A gate after a turn: if it fails, the conversation does not go on."""
 
     on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
         "fail", description="judge: nothing more is sent, and the checks decide."
     )
 
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if not any(True for _ in self.given()):
-            raise ValueError("there is no condition || add one, such as `must_contain_any: [...]`")
-        return self
+            yield "there is no condition || add one, such as `must_contain_any: [...]`"
 
 
 class Turn(Choice):
@@ -136,11 +132,10 @@ class Turn(Choice):
     assertions: list[Check] = Field([], description="This turn's checks.")
     branches: "list[Branch]" = Field([], description="Other ways to go on from here.")
 
-    @model_validator(mode="after")
-    def _has_message(self) -> Self:
+    def wrong(self) -> Iterator[str]:
+        yield from super().wrong()
         if self.content is not None and not self.content.strip():
-            raise ValueError("the message is empty || write what the user says")
-        return self
+            yield "the message is empty || write what the user says"
 
     def checks(self) -> list[Check]:
         """Its assertions; `expected_output` is one more, after them: places stay as written."""
@@ -266,14 +261,13 @@ class Input(Choice):
     )
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def wrong(self) -> Iterator[str]:
+        yield from super().wrong()
         if self.transcript is not None and self.history:
             fix = "put it at the transcript's beginning"
-            raise ValueError(f"`history` beside `transcript` || {fix}")
+            yield f"`history` beside `transcript` || {fix}"
         if self.prompt is not None and not self.prompt.strip():
-            raise ValueError("the prompt is empty || write what the user says")
-        return self
+            yield "the prompt is empty || write what the user says"
 
     def all_turns(self) -> list[Turn]:
         """The scripted turns; `prompt` is a conversation of one turn."""
@@ -366,7 +360,7 @@ class CaseDefaults(Constraints):
     collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
 
 
-class Case(CaseDefaults):
+class Case(CaseDefaults, Checked):
     """One conversation to run, and how to judge it; one YAML file."""
 
     schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
@@ -393,15 +387,13 @@ class Case(CaseDefaults):
     user_simulator: Scenario | None = optional("skill-up: a simulated user.")
     scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if self.judge is not None and self.judges is not None:
-            raise ValueError("both `judge` and `judges` || keep one of them")
+            yield "both `judge` and `judges` || keep one of them"
         if self.input.turns is not None and self.expected_output is not None:
-            raise ValueError("`expected_output` beside `input.turns` || give each turn its own")
+            yield "`expected_output` beside `input.turns` || give each turn its own"
         if self.aggregation is not None and self.input.prompt is not None:
-            raise ValueError("`aggregation` without turns || use `input.turns`, or leave it out")
-        return self
+            yield "`aggregation` without turns || use `input.turns`, or leave it out"
 
     def __copy__(self) -> Self:
         made = super().__copy__()

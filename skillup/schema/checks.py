@@ -6,19 +6,13 @@ a list); a :class:`CheckSet` may have several, which must all pass (``expect``, 
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, WithJsonSchema
 
 from skillup.schema.base import (
     Bool,
+    Checked,
     Choice,
     Fraction,
     Int,
@@ -92,7 +86,7 @@ class ArgMatch(Short):
         return value if near else {"equals": value}
 
 
-class ToolMatch(Short):
+class ToolMatch(Short, Checked):
     """Which tool calls are meant: by the engine's own name, or by portable kind."""
 
     chief = "name"
@@ -101,11 +95,9 @@ class ToolMatch(Short):
     kind: ToolKind | None = optional("The portable kind of the call.")
     args: dict[str, ArgMatch] = Field({}, description="Arguments that must match.")
 
-    @model_validator(mode="after")
-    def _named(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if self.name is None and self.kind is None:
-            raise ValueError("no tool is named || give `name` or `kind`")
-        return self
+            yield "no tool is named || give `name` or `kind`"
 
 
 class ToolCount(ToolMatch):
@@ -114,11 +106,10 @@ class ToolCount(ToolMatch):
     min: NonNegativeInt | None = optional("At least so many calls (default 1).")
     max: NonNegativeInt | None = optional("At most so many calls.")
 
-    @model_validator(mode="after")
-    def _range(self) -> Self:
+    def wrong(self) -> Iterator[str]:
+        yield from super().wrong()
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max} || swap them")
-        return self
+            yield f"min {self.min} is above max {self.max} || swap them"
 
 
 class ToolCountInTurn(ToolCount):
@@ -182,7 +173,7 @@ JsonSchema = Annotated[
 ]
 
 
-class JsonMatch(Model):
+class JsonMatch(Checked):
     """A value inside the answer, read as JSON."""
 
     path: JsonPath = Field("$", description="JSONPath; the root is the answer read as JSON.")
@@ -192,13 +183,11 @@ class JsonMatch(Model):
     json_schema: JsonSchema = optional("A found value is valid by it.", alias="schema")
     whole: Bool = Field(False, description="The answer is JSON and nothing else.")
 
-    @model_validator(mode="after")
-    def _one(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         conditions = ("equals", "matches", "exists", "json_schema")
         if sum(name in self.model_fields_set for name in conditions) > 1:
             names = "`equals`, `matches`, `exists`, `schema`"
-            raise ValueError(f"more than one condition || keep one of {names}")
-        return self
+            yield f"more than one condition || keep one of {names}"
 
 
 class FileContains(Choice):
@@ -243,7 +232,7 @@ class ScaleStep(Model):
     means: NonEmptyText = Field(description="When it is taken.")
 
 
-class Criterion(Short):
+class Criterion(Short, Checked):
     """One line of a rubric."""
 
     chief = "outcome"
@@ -255,14 +244,12 @@ class Criterion(Short):
     scale: list[ScaleStep] = Field([], description="Steps in place of yes and no, the worst first.")
     min_score: Fraction | None = optional("The least score to pass; default: the highest.")
 
-    @model_validator(mode="after")
-    def _ascends(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         scores = [step.score for step in self.scale]
         if scores != sorted({*scores}) or len(scores) == 1:
-            raise ValueError("a scale has two steps or more, with growing scores || sort them")
+            yield "a scale has two steps or more, with growing scores || sort them"
         if self.min_score is not None and self.min_score not in scores:
-            raise ValueError("`min_score` is no step's score || take one of the `scale`")
-        return self
+            yield "`min_score` is no step's score || take one of the `scale`"
 
 
 Criteria = Annotated[
@@ -375,7 +362,7 @@ class CheckSet(CheckKeys):
     literal: Bool = Field(False, description="Its texts are no templates.")
 
 
-class Check(Short, CheckKeys):
+class Check(Short, CheckKeys, Checked):
     """One check and what goes with it. A bare string is a rubric line."""
 
     spelled: ClassVar = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
@@ -419,29 +406,25 @@ class Check(Short, CheckKeys):
             spelled["case_sensitive"] = rest.pop("case_sensitive")
         return {"none_of": [spelled], **rest}
 
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         keys = [key for key, _ in self.given()]
         if self.assertions is not None and self.prompt is None:
-            raise ValueError("`assertions` without a `prompt` || add the follow-up's `prompt`")
+            yield "`assertions` without a `prompt` || add the follow-up's `prompt`"
         if self.prompt is not None and self.assertions is None:
-            raise ValueError("a follow-up without checks || add `assertions` beside `prompt`")
+            yield "a follow-up without checks || add `assertions` beside `prompt`"
         if self.prompt is not None and not keys:
-            return self
+            return
         if self.judge is not None:
             if not any(key in READ_BY_MODEL for key in keys):
-                raise ValueError("`judge` beside a check that no model reads || take it out")
+                yield "`judge` beside a check that no model reads || take it out"
             scored = self.similar is not None or self.answer_quality is not None
             if self.rubric is None or not any(one.scale for one in self.rubric.criteria):
                 self.judge.fits(scored=scored)
         if not keys:
-            raise ValueError(
-                "no check asks for anything || add one, such as `contains` or `tool_called`"
-            )
+            yield "no check asks for anything || add one, such as `contains` or `tool_called`"
         if len(keys) > 1:
             both = " and ".join(f"`{key}`" for key in keys)
-            raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
-        return self
+            yield f"{both} in one item || make each its own list item, or use `all_of`"
 
     def key_and_spec(self) -> tuple[str, Any]:
         """The one check key that is set, and its arguments; ``follow_up`` if it is only that."""

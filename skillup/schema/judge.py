@@ -1,13 +1,14 @@
 """How a case names its judges (skill-up's form, with ours as a superset); a written-down judge."""
 
 import re
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from skillup.schema.base import (
     Bool,
+    Checked,
     Choice,
     Fraction,
     Model,
@@ -78,7 +79,7 @@ class SkillRef(Model):
     as_is: Bool = Field(False, description="Install the folder even if it holds no `SKILL.md`.")
 
 
-class JudgeConfig(AskedModels):
+class JudgeConfig(AskedModels, Checked):
     """One judge. `rule_based` is made of checks; the others read."""
 
     id: NonEmptyText | None = optional("A short name for reports.")
@@ -104,22 +105,20 @@ class JudgeConfig(AskedModels):
 
     _panel = model_validator(mode="before")(with_panel)
 
-    @model_validator(mode="after")
-    def _fits_type(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         kind = self.type or "rule_based"
         given = (self.panel, self.combine, self.examples, self.temperature)
         if kind == "agent_judge" and any(one not in (None, []) for one in given):
             what = "`model: […]`, `combine`, `examples` or `temperature` in an agent_judge"
-            raise ValueError(f"{what} || name several `judges`, each with its model")
+            yield f"{what} || name several `judges`, each with its model"
         if any(criterion.scale for criterion in self.criteria):
-            raise ValueError("a `scale` in an agent_judge || use a `rubric` among `assertions`")
+            yield "a `scale` in an agent_judge || use a `rubric` among `assertions`"
         if kind == "script" and self.script_path is None:
-            raise ValueError("a script judge without a script || add `script_path`")
+            yield "a script judge without a script || add `script_path`"
         if kind == "rule_based" and self.criteria:
-            raise ValueError("`criteria` in a rule_based judge || set `type: agent_judge`")
+            yield "`criteria` in a rule_based judge || set `type: agent_judge`"
         if kind != "rule_based" and (self.success or self.failure):
-            raise ValueError(f"`success`/`failure` in a {kind} judge || set `type: rule_based`")
-        return self
+            yield f"`success`/`failure` in a {kind} judge || set `type: rule_based`"
 
 
 # A written-down judge, for `model: scripted:FILE`: it answers offline all that is asked of models,

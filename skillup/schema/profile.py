@@ -6,14 +6,15 @@ stands in.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from skillup.adapters import ADAPTERS
 from skillup.schema.base import (
     Bool,
+    Checked,
     Choice,
     ErrorKind,
     Fraction,
@@ -256,7 +257,7 @@ class CustomService(Model):
     files: list[Any] = Field([], description="Files of the workspace: not sent yet.")
 
 
-class CustomEngine(Model):
+class CustomEngine(Checked):
     """An agent by skill-up's contract: called with a session input, it gives a session result."""
 
     transport: Literal["local", "http"] = Field(description="Which of the two it is.")
@@ -273,13 +274,11 @@ class CustomEngine(Model):
     local: CustomProgram | None = optional("With `transport: local`.")
     http: CustomService | None = optional("With `transport: http`.")
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if getattr(self, self.transport) is None:
-            raise ValueError(f"`transport: {self.transport}` needs `{self.transport}` || add it")
+            yield f"`transport: {self.transport}` needs `{self.transport}` || add it"
         if self.local and "${api_key}" in str([self.local.command, *self.local.args]):
-            raise ValueError("other users see arguments || hand `${api_key}` on in `env`")
-        return self
+            yield "other users see arguments || hand `${api_key}` on in `env`"
 
 
 # The profile.

@@ -2,15 +2,16 @@
 
 import random
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field
 
 from skillup.adapters import HOME_VARIABLES
 from skillup.frozen import frozen
 from skillup.schema.base import (
     Bool,
+    Checked,
     Confidence,
     Fraction,
     Model,
@@ -110,7 +111,7 @@ SandboxKind = Literal["none", "auto", "bubblewrap", "docker", "podman"]
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?")
 
 
-class Environment(Model):
+class Environment(Checked):
     """Where trials run. `none` means this machine, as it is."""
 
     type: SandboxKind | Literal["opensandbox"] = Field("none", description="The sandbox.")
@@ -129,8 +130,7 @@ class Environment(Model):
         """The suite's sandbox; where that is `none`, the one that the user's variable names."""
         return variables.get(SANDBOX) or "none" if self.type == "none" else self.type
 
-    @model_validator(mode="after")
-    def _can_be_enforced(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         policy, hosts = self.network_policy, self.allowed_egress
         needs: dict[str, Any] = {
             "network_policy": policy,
@@ -140,25 +140,20 @@ class Environment(Model):
         needs["limits"] = self.limits.model_dump(exclude_none=True)
         asked = [name for name, value in needs.items() if value]
         if asked and self.type == "none":
-            raise ValueError(
+            yield (
                 f"`{asked[0]}` with `type: none`, which cannot keep it || "
                 "leave it out, or take a sandbox: `type: auto`"
             )
         if hosts and policy not in (None, "allow_declared"):
-            raise ValueError(
-                f"`allowed_egress` with `network_policy: {policy}` || keep one of them"
-            )
+            yield f"`allowed_egress` with `network_policy: {policy}` || keep one of them"
         if policy == "allow_declared" and not hosts:
-            raise ValueError(
-                "`network_policy: allow_declared` without `allowed_egress` || name hosts"
-            )
+            yield "`network_policy: allow_declared` without `allowed_egress` || name hosts"
         wrong = [host for host in hosts if not _HOST.fullmatch(host)]
         if wrong:
             fix = "write a name, such as `pypi.org`, `*.pypi.org` or `pypi.org:8443`"
-            raise ValueError(f"`allowed_egress`: {wrong[0]!r} is no host || {fix}")
+            yield f"`allowed_egress`: {wrong[0]!r} is no host || {fix}"
         if self.type in ("docker", "podman") and self.image is None:
-            raise ValueError(f"`type: {self.type}` without an `image` || name the image")
-        return self
+            yield f"`type: {self.type}` without an `image` || name the image"
 
 
 class Dataset(Short):
@@ -194,7 +189,7 @@ class Report(Model):
     )
 
 
-class UserSimulator(SimulationSettings):
+class UserSimulator(SimulationSettings, Checked):
     """Who plays the user: a model, or an engine."""
 
     model: Text | None = optional("`anthropic:…`, `openai:…`, `scripted:FILE`.")
@@ -206,14 +201,12 @@ class UserSimulator(SimulationSettings):
     timeout_seconds: Seconds | None = optional("For each message.")
     scripted: ScriptOrReplies | None = optional("With the scripted engine.")
 
-    @model_validator(mode="after")
-    def _one_player(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if self.engine is not None and self.model:
-            raise ValueError("both `model` and `engine` || keep the one that plays the user")
-        return self
+            yield "both `model` and `engine` || keep the one that plays the user"
 
 
-class Suite(Model):
+class Suite(Checked):
     """The whole of an `eval.yaml`."""
 
     schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
@@ -239,11 +232,9 @@ class Suite(Model):
     gates: Gates = Field(Gates.model_construct(), description="What the whole run must meet.")
     report: Report = Field(Report.model_construct(), description="Which reports.")
 
-    @model_validator(mode="after")
-    def _judge_or_judges(self) -> Self:
+    def wrong(self) -> Iterator[str]:
         if self.judge is not None and self.judges is not None:
-            raise ValueError("both `judge` and `judges` || keep one of them")
-        return self
+            yield "both `judge` and `judges` || keep one of them"
 
 
 # Which cases need a simulated user, what it is to do there, and which model plays it.
