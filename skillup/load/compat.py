@@ -50,7 +50,7 @@ K = TypeVar("K", bound=CheckSet | Check | None)
 
 def read_suite(document: Document, problems: list[Problem]) -> Suite:
     """The suite in our language. Raises ValidationError; `problems` gets what is left out."""
-    data = _without_unused(_without_unset(document.data))
+    data = _cleaned(document.data)
     environment = data.get("environment")
     env = environment.get("env") if isinstance(environment, dict) else None
     env = env if isinstance(env, dict) else {}
@@ -81,7 +81,7 @@ def read_suite(document: Document, problems: list[Problem]) -> Suite:
 
 def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
     """The case in our language, `suite`'s defaults merged in. Raises ValidationError."""
-    case = _translated(Case.model_validate(_without_unset(data)), suite)
+    case = _translated(Case.model_validate(_cleaned(data)), suite)
     merged = merge_defaults(case, suite, default_id=default_id)
     if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
         merged = _of_the_last_answer(merged)
@@ -91,35 +91,24 @@ def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
     return _with(merged, expect=CheckSet(exit_code=0))  # where nothing is asked of the agent
 
 
-def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
-    """A file's data without limits of 0, which Go cannot tell from those that are not there.
+def _cleaned(value: Any, loc: Loc = ()) -> Any:
+    """A file's data without keys that have no effect, and limits of 0, which Go cannot tell from
+    those that are not there.
 
     A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
     """
-    limited = ("constraints", "input", "cases")
-    given = {key: value for key, value in data.items() if value is not None}
-    return {k: _without_zeros(value) if k in limited else value for k, value in given.items()}
-
-
-def _without_unused(value: Any, loc: Loc = ()) -> Any:
-    if not isinstance(value, dict):
-        return value
-    unused = _UNUSED.get(loc, set())
-    return {k: _without_unused(v, (*loc, k)) for k, v in value.items() if k not in unused}
-
-
-def _without_zeros(value: Any, of_defaults: bool = False) -> Any:
     if isinstance(value, list):
-        return [_without_zeros(item) for item in value]
+        return [_cleaned(item, (*loc, number)) for number, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    kept = {}
+    kept, has_limits = dict[str, Any](), loc[:1] in (("constraints",), ("input",), ("cases",))
     for key, inner in value.items():
-        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
-        if key not in ("timeout_seconds", "max_turns") or not is_number or inner >= 1:
-            kept[key] = _without_zeros(inner, key == "defaults")
-        elif of_defaults and key == "timeout_seconds" and inner < 0:
-            kept[key] = _FOR_EVER
+        is_limit = has_limits and key in ("timeout_seconds", "max_turns")
+        if is_limit and type(inner) in (int, float) and not inner >= 1:
+            if loc[-1] == "defaults" and key == "timeout_seconds" and inner < 0:
+                kept[key] = _FOR_EVER
+        elif key not in _UNUSED.get(loc, ()) and (loc or inner is not None):
+            kept[key] = _cleaned(inner, (*loc, key))
     return kept
 
 
