@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -301,8 +301,8 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     given, metadata = value["input"], value.get("metadata")
     if not isinstance(item_id := value.get("id") or default_id, str | int):
         raise NotAnItemError("its `id` is neither a text nor a whole number", "write a text")
-    query = given if isinstance(given, str) else _first_text(given, MESSAGE)
-    raw = given if isinstance(given, list) else _history_in(given)
+    query = given if isinstance(given, str) else _first(given, MESSAGE)
+    raw = given if isinstance(given, list) else _first(given, HISTORY, lambda one: one)
     history, beside = _messages_of(raw or []), query is not None and raw is not None
     if query is None:
         # The last user message is the one under test; what stands before it is history.
@@ -312,11 +312,11 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     if query is None or not query.strip():
         fix = f"looked for in {', '.join(MESSAGE)}"
         raise NotAnItemError("there is no user message in `input`", fix)
-    earlier = _history_in(metadata)
+    earlier = _first(metadata, HISTORY, lambda one: one)
     history = history if earlier is None else _messages_of(earlier)
     answer = value.get("expected_output", value.get("expectedOutput"))
     only = list(answer) if isinstance(answer, dict) and len(answer) == 1 else []
-    expected = _scalar(answer) or _first_text(answer, (*EXPECTED, *only))
+    expected = _scalar(answer) or _first(answer, (*EXPECTED, *only))
     about = metadata if isinstance(metadata, dict) else {}
     index, tags = about.get("message_index"), about.get("tags", [])
     if type(index) is not int:
@@ -329,7 +329,7 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         line=line,
         query=query,
         expected=expected,
-        system=_first_text(spoken[0], ("content",)) if spoken else None,
+        system=_first(spoken[0], ("content",)) if spoken else None,
         history=history,
         message_index=index,
         tags=[str(tag) for tag in (tags if isinstance(tags, list) else [tags])],
@@ -344,18 +344,10 @@ def _scalar(value: Any) -> str | None:
     return json.dumps(value) if isinstance(value, bool | int | float) else None
 
 
-def _first_text(section: Any, names: Sequence[str]) -> str | None:
-    for name in names if isinstance(section, dict) else ():
-        if (text := _scalar(section.get(name))) is not None:
-            return text
-    return None
-
-
-def _history_in(section: Any) -> Any:
-    for name in HISTORY if isinstance(section, dict) else ():
-        if (value := section.get(name)) is not None:
-            return value
-    return None
+def _first(section: Any, names: Sequence[str], read: Callable[[Any], Any] = _scalar) -> Any:
+    """What `read` gives of the first that it gives something of."""
+    found = (read(section.get(name)) for name in names if isinstance(section, dict))
+    return next((one for one in found if one is not None), None)
 
 
 def _texts_of(section: Any) -> dict[str, str]:
