@@ -71,8 +71,7 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
     for name in names or dict.fromkeys([*profile_files(root), *ADAPTERS]):
         try:
             profile = load_profile(name, root, os.environ)
-            command = profile.command
-            words = [command] if isinstance(command, str) else list(command or ())
+            words = profile.command or ()
             # In a folder that came from elsewhere a command that is more than a name on PATH may
             # be anything, so it is started only if the profile is asked for by name.
             if names or not (len(words) > 1 or any("/" in word for word in words)):
