@@ -182,7 +182,7 @@ class SkillCommits:
 
     noun = "commit"
 
-    def __init__(self, job: Job, good: str, bad: str, _: Path, scratch: Path) -> None:
+    def __init__(self, job: Job, good: str, bad: str, scratch: Path) -> None:
         """Raises UsageError if the two are no line of commits that changed the skills."""
         found = skills_for(job.suite, "with_skill")
         if isinstance(found, TurnError) or not found:
@@ -254,7 +254,7 @@ class CliVersions:
 
     noun = "version"
 
-    def __init__(self, job: Job, good: str, bad: str, cache: Path, _: Path) -> None:
+    def __init__(self, job: Job, good: str, bad: str, cache: Path) -> None:
         """Raises UsageError for versions that are not there, SkillupError without the registry."""
         adapter = ADAPTERS.get(job.profile.engine)
         npm = adapter.npm if adapter is not None else None
@@ -310,8 +310,8 @@ def bisect(
         raise UsageError(f"bisect is about one case with one engine, and these match: {names}")
     home = default_run_path(workspace_root(run.base), "").parent
     with tempfile.TemporaryDirectory(prefix="skillup-bisect-") as scratch:
-        places = home / "clis", Path(scratch).resolve()
-        candidates = (CliVersions if of_cli else SkillCommits)(jobs[0], *ends, *places)
+        place = home / "clis" if of_cli else Path(scratch).resolve()
+        candidates = (CliVersions if of_cli else SkillCommits)(jobs[0], *ends, place)
         bisection = Bisection(run, jobs[0], candidates, home / "bisect")
         known = bisection.search(error, most_trials)
         bisection.print_answer(known, error)
