@@ -19,6 +19,7 @@ from tests.support.model_server import (
     Part,
     ReadFile,
     Reply,
+    Script,
     Shell,
     SkillCall,
     Text,
@@ -73,15 +74,17 @@ def _final(request: ModelRequest, told: dict[str, Any]) -> Part:
     return ToolCall("StructuredOutput", told) if by_tool else Text(json.dumps(told))
 
 
+def _after(first: Part, *, passed: bool) -> Script:
+    """A model that does something first, and then answers."""
+    return lambda request: Answer(
+        first if request.tool_round == 0 else _final(request, _told(passed))
+    )
+
+
 def test_it_reads_the_copy_and_its_verdict_counts(
     bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:
-    def script(request: ModelRequest) -> Reply:
-        if request.tool_round == 0:
-            return Answer(ReadFile("workspace/notes/a.txt"))
-        return Answer(_final(request, _told(False)))
-
-    server = model_server(script)
+    server = model_server(_after(ReadFile("workspace/notes/a.txt"), passed=False))
     bench = bench_at(server.url)
 
     result = bench.judge(_judge(model="gpt-5.5"), recorded)
@@ -106,12 +109,7 @@ def test_it_reads_the_copy_and_its_verdict_counts(
 def test_a_judge_with_skills_can_use_them(
     bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:
-    def script(request: ModelRequest) -> Reply:
-        if request.tool_round == 0:
-            return Answer(SkillCall("counting"))
-        return Answer(_final(request, _told(True)))
-
-    server = model_server(script)
+    server = model_server(_after(SkillCall("counting"), passed=True))
     bench = bench_at(server.url)
     skill = bench.base / "suite" / "counting" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -126,12 +124,13 @@ def test_a_judge_with_skills_can_use_them(
 def test_it_may_not_write_and_the_copy_stays_as_it_was(
     bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:
-    def script(request: ModelRequest) -> Reply:
-        if request.tool_round == 0:
-            return Answer(Shell("chmod u+w workspace workspace/notes; echo 1 >workspace/notes/x"))
-        return Answer(_final(request, _told(True)))
-
-    bench = bench_at(model_server(script).url)
+    bench = bench_at(
+        model_server(
+            _after(
+                Shell("chmod u+w workspace workspace/notes; echo 1 >workspace/notes/x"), passed=True
+            )
+        ).url
+    )
 
     result = bench.judge(_judge(), recorded)
 

@@ -258,11 +258,10 @@ BEFORE = About(
     skill_files={"greeter": {"SKILL.md": "a", "old.md": "b", "same.md": "c"}, "gone": {"x": "y"}},
     cases={"demo/x": "1", "demo/y": "1", "demo/w": "1"},
 )
-AFTER = About(
+AFTER = replace(
+    BEFORE,
     branch="other",
-    commit="0123456789abcdef",
     dirty=True,
-    repository="github.com/o/r",
     host="two",
     skillup_version="2",
     models={"claude": "sonnet-2", "new": "m"},

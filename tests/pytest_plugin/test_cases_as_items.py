@@ -53,23 +53,9 @@ def at_work(
 
     @contextmanager
     def start(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *NO_OTHERS, *arguments],
-            cwd=project.root,
-            env=project.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
+        with project.start(*NO_OTHERS, *arguments, module="pytest") as process:
             wait_until(lambda: agent.exists() and agent.read_text().endswith("\n"), process)
             yield process, int(agent.read_text())
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
 
     return start
 

@@ -98,11 +98,11 @@ class Project:
 
     @contextmanager
     def start(
-        self, *arguments: str, env: Mapping[str, str] | None = None
+        self, *arguments: str, env: Mapping[str, str] | None = None, module: str = "skillup"
     ) -> Iterator[subprocess.Popen[str]]:
         """`skillup ARGUMENTS`, going on while the test does something to it."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "skillup", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=self.root,
             env=self.environment(env),
             stdin=subprocess.DEVNULL,

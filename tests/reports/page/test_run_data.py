@@ -182,6 +182,7 @@ def test_the_trunk_is_no_branch_of_itself_and_without_the_skill_nothing_is_flaky
 # What `--until-decided` came to.
 
 TRIALS = [f"a/scripted/with_skill/{n}" for n in range(1, 6)]
+KEY: Any = {"suite": "suite", "case_id": "a", "engine": "scripted", "variant": "with_skill"}
 SUITES = {"suite": {"cases": {"a": "a"}}}
 FAILED = Decision(verdict="below", threshold=0.8, error_rate=0.05, trials=3, saved=2)
 
@@ -196,14 +197,8 @@ def _decided(path: Path, decision: Decision | None, **more: Any) -> RunData:
             grades[job] = a_grade("a").model_copy(update=update)
             run.write_record(job, a_record("a", trial=trial))
             run.write_grade(job, grades[job])
-        case = CaseReliability(
-            suite="suite",
-            case_id="a",
-            engine="scripted",
-            variant="with_skill",
-            decision=decision,
-            rate=Rate(passed=1, judged=3, rate=1 / 3, low=0.1, high=0.8),
-        )
+        rate = Rate(passed=1, judged=3, rate=1 / 3, low=0.1, high=0.8)
+        case = CaseReliability(**KEY, decision=decision, rate=rate)
         update = {"not_needed": TRIALS[3:], "analysis": Analysis(cases=[case]), "not_run": []}
         result = build_result("r", "2026", list(grades.values()), [], 1)
         run.write_result(result.model_copy(update={**update, **more}))
@@ -227,15 +222,8 @@ def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> Non
 def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> None:
     """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
     rate = Rate(passed=1, judged=20, rate=0.05, low=0, high=0.2)
-    case = CaseReliability(
-        suite="suite",
-        case_id="a",
-        engine="scripted",
-        variant="with_skill",
-        flaky=True,
-        rate=rate,
-        at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
-    )
+    at_k = [AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)]
+    case = CaseReliability(**KEY, flaky=True, rate=rate, at_k=at_k)
     data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
     (shown,) = data.index("report")["analysis"]["cases"]
     assert shown["at_k"] == []
