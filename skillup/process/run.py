@@ -339,6 +339,7 @@ class _Supervision:
         for pipe in self._pipes():
             pipe.close()
         running_trees.discard(self._tree)
+        del self._streams  # They know this one: all of a turn would stay for the garbage collector
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         assert self._child.stdout is not None

@@ -266,11 +266,12 @@ def lead_of(case: Case) -> Lead | None:
 
 
 def needs_simulator(case: Case) -> bool:
-    def responds(turn: Turn) -> bool:
-        later = (one for branch in turn.branches for one in branch.turns)
-        return turn.respond is not None or any(map(responds, later))
+    return lead_of(case) is not None or any(map(_responds, case.input.all_turns()))
 
-    return lead_of(case) is not None or any(map(responds, case.input.all_turns()))
+
+def _responds(turn: Turn) -> bool:
+    later = (one for branch in turn.branches for one in branch.turns)
+    return turn.respond is not None or any(map(_responds, later))
 
 
 def as_played(case: Case, trial: int, seed: str) -> Case:
