@@ -13,16 +13,18 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
 from skillup.schema.line import TrialLine, line_of, lines_of
-from skillup.schema.past_runs import CaseRef
 from skillup.store import RunDirectory
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
+
+if TYPE_CHECKING:
+    from skillup.schema.past_runs import CaseRef
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
 """A case's status; NOT_RUN: the run had planned the trial, and ended before it."""
