@@ -130,16 +130,18 @@ def plain(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
 
 # What has no shape of its own (Unicode's Default_Ignorable_Code_Point, and annotations): zero-width
 # characters, directions, fillers, variation selectors, tags.
-INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+_SHAPELESS = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]+"
+    "\U000e0000-\U000e0fff"
 )
+INVISIBLE = re.compile(f"[{_SHAPELESS}]+")
+_SEEN = re.compile(rf"[^\s{_SHAPELESS}]")
 
 
 def is_said(text: str) -> bool:
     """Whether there is anything to see in `text`."""
-    return bool(text.strip() and INVISIBLE.sub("", text).strip())
+    return _SEEN.search(text) is not None
 
 
 def first_difference(one: Sequence[str], other: Sequence[str]) -> int:

@@ -147,7 +147,7 @@ def _evaluate(
     own = owner if isinstance(owner, Check) else None
     if own is None or "case_sensitive" in own.model_fields_set:
         mode = replace(mode, case_sensitive=owner.case_sensitive)
-    turn: Number = getattr(spec, "turn", None) or (None if own is None else own.turn)
+    turn: Number = spec.turn if "turn" in key else None if own is None else own.turn
     if turn is not None:
         mode = replace(mode, turn=turn)
     scope = resolve(context, mode.turn)

@@ -152,7 +152,7 @@ class Missing:
         shared = [(sum([gram in window for gram in grams]), at) for at, window in windows]
         found = []
         for count, offset in nlargest(4, shared, key=lambda one: one[0]):
-            if not (count or would):  # no three characters in a row are the same
+            if not (would or 5 * count >= len(grams)):  # too little to be alike
                 break
             window = text[offset : offset + size]
             blocks = SequenceMatcher(None, window, piece, False).get_matching_blocks()
@@ -160,8 +160,8 @@ class Missing:
                 start = max(0, offset + block.a - block.b)
                 there = text[start : start + len(piece)]
                 same = first_difference(there, piece)
-                ratio = SequenceMatcher(None, there, piece, False).ratio()
-                if ratio >= _LIKE:
+                alike = SequenceMatcher(None, there, piece, False)
+                if alike.quick_ratio() >= _LIKE and (ratio := alike.ratio()) >= _LIKE:
                     found.append((ratio + same / len(piece), same, (start, start + same)))
         return max(found)[1:] if found else None
 

@@ -28,7 +28,7 @@ from skillup.judges.evaluate import (
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.load.model import all_checks
 from skillup.schema.case import Case, PostCondition, Turn
-from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade
+from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade, deciding
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, TurnError, TurnRecord, joined, total_cost, total_usage
 from skillup.schema.suite import fidelity_of, lead_of
@@ -177,9 +177,11 @@ def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -
         written.checks() if written is not None else [], turn, context
     )
     executed = list(turn.executed()) if turn.follow_ups else (turn,)
-    graded = TurnGrade(
+    return TurnGrade(
         **{name: getattr(turn, name) for name in _OF_THE_TURN},
-        score=0.0,
+        score=weighted_mean(deciding([*gate, *results], follow_ups, passed_on))
+        if turn.status == "completed"
+        else 0.0,
         post_condition_passed=all(result.passed for result in gate) if gate else None,
         checks=[*gate, *results],
         follow_ups=follow_ups,
@@ -189,9 +191,6 @@ def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -
         duration_ms=sum([step.duration_ms for step in executed]),
         error=turn.error.model_dump() if turn.error else None,
     )
-    if turn.status != "completed":
-        return graded
-    return graded.model_copy(update={"score": weighted_mean(graded.deciding_checks())})
 
 
 def _conversation_checks(

@@ -119,9 +119,9 @@ def compare(before: Grade, after: Grade) -> GradeChange:
     Compound checks are compared as a whole. The changes are in the order of the newer grade; what
     was removed comes last.
     """
-    old, new = ([(where, check) for _, where, check in _checks(g)] for g in (before, after))
-    if old == new:  # as mostly
+    if before is after:  # as mostly
         return GradeChange(before, after, ())
+    old, new = ([(where, check) for _, where, check in _checks(g)] for g in (before, after))
     partner: dict[int, int] = {}
     for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:
         free = [(key(*old[n]), n) for n in range(len(old)) if n not in partner.values()]

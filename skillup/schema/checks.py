@@ -349,7 +349,8 @@ class CheckKeys(Model):
     def given(self) -> Iterator[tuple[str, Any]]:
         """The YAML keys and arguments that ask something, in order; an empty list asks nothing."""
         # A check has one key of fifty: looking at those that are set is what keeps this cheap.
-        for name in sorted(self.model_fields_set & _ORDER.keys(), key=_ORDER.__getitem__):
+        names = [name for name in self.__pydantic_fields_set__ if name in _ORDER]
+        for name in sorted(names, key=_ORDER.__getitem__) if names[1:] else names:
             value = getattr(self, name)
             if value is not None and value != []:
                 yield _KEYS[name], value

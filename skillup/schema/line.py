@@ -52,8 +52,9 @@ _SAME = ("trial", "attempt", "status", "status_apart", "score", "cost_usd", "dur
 
 def line_of(grade: Grade) -> TrialLine:
     usage: dict[str, Any] = grade.usage or {}
-    same: dict[str, Any] = {name: getattr(grade, name) for name in _SAME}
-    same |= {name: sys.intern(getattr(grade, name)) for name in _MANY_HAVE}
+    values = vars(grade)
+    same: dict[str, Any] = {name: values[name] for name in _SAME}
+    same |= {name: sys.intern(values[name]) for name in _MANY_HAVE}
     kind = (grade.error or {}).get("kind")
     return TrialLine(
         **same,

@@ -55,10 +55,15 @@ class StoredTrial:
         """Raises RunDirectoryError if it is damaged."""
         return parsed_record(self.record_json, self.where)
 
-    def grade(self) -> Grade | None:
-        """None: it has none that is whole, and can be derived again."""
+    def grade(self, known: Grade | None = None) -> Grade | None:
+        """`known` itself, if it is the same. None: it has none that is whole, and can be derived
+        again.
+        """
+        data = self.grade_json
+        if known is not None and data == known.model_dump_json().encode():
+            return known
         with suppress(ValidationError):
-            return None if self.grade_json is None else Grade.model_validate_json(self.grade_json)
+            return None if data is None else Grade.model_validate_json(data)
         return None
 
 

@@ -174,7 +174,7 @@ def compare_judges(
             for column in columns:
                 known = None
                 if column.name in (rejudge.RECORDED, request.source.since):
-                    known = subject.grade()
+                    known = subject.grade(None)
                 if known is not None:
                     add(column, subject.job_id, known)
                     continue

@@ -100,7 +100,7 @@ class Rejudging:
         for subject, found in self.graded(self.items()):
             grade, last = masked(found, self.secrets), self.request.last
             older = last.get(subject.job_id) if last is not None else None
-            if older is None and (recorded := subject.grade()) is not None:
+            if older is None and (recorded := subject.grade(grade)) is not None:
                 older = masked(recorded, self.secrets)
             if last is not None:
                 last[subject.job_id] = grade

@@ -110,7 +110,7 @@ def _pairs(judging: Rejudging, prefer: str, counts: Counter[str]) -> Iterator[Pa
         job = f"{name}/{engines[engine]}/{variant}/{trial}"
         left.discard(job)
         a, b = item.record, other.finished_record(job)
-        grades = subject.grade(), other.read_grade(job)
+        grades = subject.grade(None), other.read_grade(job)
         decided = all(one and one.status in ("PASS", "FAIL") for one in grades)
         if b is None or b.suite != a.suite or not decided:
             counts["unpaired"] += 1

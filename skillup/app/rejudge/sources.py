@@ -40,7 +40,8 @@ class RecordSubject:
     job_id: str  # For a record that stands alone: the same form, made of what the record says
     record: Record
     read_file: ReadFile
-    grade: Callable[[], Grade | None] = lambda: None  # The older grade
+    grade: Callable[[Grade | None], Grade | None] = lambda _: None
+    """The older grade; the one given, if it is the same."""
     notes: Sequence[str] = ()  # What a user should know of how it was read
 
 
