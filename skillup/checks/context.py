@@ -42,6 +42,9 @@ class CheckSubject:
     case_sensitive: bool
     answered: TurnRecord | None = None  # The turn whose answer is read; None: none may be
 
+    def of(self, answered: TurnRecord) -> CheckSubject:
+        return CheckSubject(self.record, self.turns, self.read_file, self.case_sensitive, answered)
+
     @property
     def last(self) -> TurnRecord:
         return self.turns[-1]

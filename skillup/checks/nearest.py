@@ -9,8 +9,6 @@ from dataclasses import field
 from difflib import SequenceMatcher
 from heapq import nlargest
 
-import regex
-
 from skillup.checks.context import Span, first_difference, one_line, plain
 from skillup.frozen import frozen
 from skillup.schema.base import compiled_pattern
@@ -98,14 +96,14 @@ class Missing:
     def _found(self, piece: str, relaxed: Sequence[Relaxation]) -> bool:
         pattern, text = self._relaxed(piece, relaxed), self._relaxed(self.text, relaxed)
         if not self.is_pattern:
-            pattern = regex.escape(pattern)
+            pattern = re.escape(pattern)
         ignored = not (self.is_pattern or self.case_sensitive)
         flags = "(?i)" * ignored + "".join(_FLAGS.get(one, "") for one in relaxed)
         return self._search(flags + pattern, text) is not None
 
     def _relaxed(self, text: str, relaxed: Sequence[Relaxation]) -> str:
         if "unicode" in relaxed:
-            text = regex.sub(r"\p{Cf}+", "", plain(text, "NFKC"))
+            text = compiled_pattern(r"\p{Cf}+", False).sub("", plain(text, "NFKC"))
         for name, same in LOOKALIKES.items():
             text = text.translate(same) if name in relaxed else text
         if "space" in relaxed:  # Lines are the pattern's own concern

@@ -425,7 +425,7 @@ def look(kind: CheckKind, spec: Any, subject: CheckSubject, *, negated: bool) ->
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
             is_json = partial(text.answer_json, whole=spec.whole)
             answers = tuple(turn for turn in answers if is_json(turn.response)[0]) or answers[-1:]
-        each = [(turn, find(part, replace(subject, answered=turn))) for turn in answers]
+        each = [(turn, find(part, subject.of(turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
         of_a_file = isinstance(spec, GoldenFile) and spec.file is not None

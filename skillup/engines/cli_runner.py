@@ -477,7 +477,8 @@ class CliEngine(ABC):
 
     def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
         """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
-        path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
+        path = os.path.join(cwd, program) if "/" in program else None  # noqa: PTH118
+        path = path or shutil.which(program, path=env.get("PATH"))
         is_there = path is not None and os.path.exists(path)  # noqa: PTH110 - done for every turn
         what = f"there is no program `{program}`"
         return None if is_there else self.error("engine_not_found", what)

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from skillup.engines.events import as_dict, words
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
-from skillup.workspace.disk import ensure_directory, leads_out, open_at_once, write_whole
+from skillup.workspace.disk import ensure_directory, leads_out, open_at_once, same_path, write_whole
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -51,7 +50,7 @@ class EngineHome:
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
         home = environment.get("HOME") or Path.home()
-        return _path(environment.get(self.variable) or f"{home}/{self.directory}")
+        return same_path(environment.get(self.variable) or f"{home}/{self.directory}")
 
     def login_of(self, environment: Mapping[str, str]) -> Path | None:
         """The login file, if there is one."""
@@ -71,9 +70,6 @@ class EngineHome:
         return directory / self.login_file if self.login_file else None
 
 
-_path = lru_cache(256)(Path)  # Asked for several times in each turn
-
-
 def trial_environment(
     trial: TrialContext, home: EngineHome | None, credentials: Mapping[str, str]
 ) -> dict[str, str]:
@@ -91,19 +87,18 @@ def trial_environment(
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
     own_home = f"{trial.home}/home"
-    directory = _path(f"{own_home}/{home.directory}" if home is not None else own_home)
+    directory = same_path(f"{own_home}/{home.directory}" if home is not None else own_home)
     ensure_directory(directory)
     env = clean_variables(trial.environment) | {"HOME": own_home}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env |= {home.variable: str(directory)} if home.variable else {}
         copy = None if credentials else home.login_in(trial.home)
-        gone = copy is None or copy.parent.resolve() != copy.parent
-        source, lends = None if gone else home.login_of(trial.environment), trial.box.isolates
+        source, lends = home.login_of(trial.environment) if copy else None, trial.box.isolates
         if copy is not None and source is not None and (lends or not os.path.lexists(copy)):
             login = _RENEWING.sub(rb'\1""', _read(source)) if lends else _read(source)
-            with suppress(OSError):  # the agent may have made it a directory
-                if login != _read(copy):
+            with suppress(OSError):  # the agent may have made it a directory, or a link
+                if copy.parent.resolve() == copy.parent and login != _read(copy):
                     write_whole(copy, [login], _PRIVATE)
     return env | given
 

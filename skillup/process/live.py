@@ -42,10 +42,9 @@ class LiveSlot:
         if self.process is None:
             return False
         child = self.process[0]
-        assert child.stdout is not None
         row = read_row(child.pid)
         waiting = select.poll()
-        waiting.register(child.stdout.fileno(), select.POLLIN)
+        waiting.register(child.stdout, select.POLLIN)
         return row is not None and not row.zombie and not waiting.poll(0)
 
     async def run(

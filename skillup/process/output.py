@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 CHUNK_BYTES = 64 << 10  # What a pipe holds; larger reads take a page table of their own
 _TAIL_BYTES = 8 << 10
@@ -90,14 +90,14 @@ class OutputStream:
         """Whether more is to come."""
         return self._descriptor is not None
 
-    def begin(self, pipe: IO[bytes], on_line: OnLine | None) -> None:
+    def begin(self, pipe: int, on_line: OnLine | None) -> None:
         """Reads from now on until the pipe ends, whatever the listener or the disk refuse.
 
         For a child that cannot write cannot end.
         """
-        self._descriptor, self._on_line = pipe.fileno(), on_line
-        os.set_blocking(self._descriptor, False)
-        asyncio.get_running_loop().add_reader(self._descriptor, self._read)
+        self._descriptor, self._on_line = pipe, on_line
+        os.set_blocking(pipe, False)
+        asyncio.get_running_loop().add_reader(pipe, self._read)
 
     def _read(self) -> bool:
         """Takes what is there; whether there may be more."""

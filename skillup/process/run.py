@@ -14,6 +14,7 @@ import subprocess
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
@@ -101,11 +102,19 @@ class CompletedOutput:
     start_error: str | None
 
 
-Child: TypeAlias = subprocess.Popen[bytes]
+@dataclass(slots=True)
+class Child:
+    """A process that was started, and our ends of its pipes."""
+
+    pid: int
+    stdout: int
+    stderr: int
+    stdin: int = -1  # -1: there is none, or it is closed
+    returncode: int | None = None  # As Popen has it; None: it is not known to have ended
 
 
 def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
-    """Starts it in a session of its own, with unbuffered pipes; or says in a sentence why not."""
+    """Starts it in a session of its own; or says in a sentence why not."""
     marker = request.marker or new_marker()
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
@@ -113,25 +122,36 @@ def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
     since = now_as_started()
+    theirs, ours = list[int](), list[int]()
     try:
+        # Popen's own pipes come as files, which take longer than to start the process.
+        for there, here in ((1, 0), (1, 0), (0, 1))[: 3 if request.stdin else 2]:
+            ends = os.pipe()
+            theirs.append(ends[there])
+            ours.append(ends[here])
         popen = subprocess.Popen(
             request.argv,
             cwd=request.cwd,
             env=env,
-            stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
+            stdin=theirs[2] if request.stdin else subprocess.DEVNULL,
+            stdout=theirs[0],
+            stderr=theirs[1],
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
+        for end in ours:
+            os.close(end)
         return _why_not_started(error, request.argv[0], request.cwd)
+    finally:
+        for end in theirs:
+            os.close(end)
+    popen.returncode = 0  # Waiting is ours: else it warns, and goes on asking for the pid
     about = f"{TRIAL_VARIABLE}={marker}"
     tree = ProcessTree(about, main=popen.pid, started_after=since, spared=request.spared)
-    return popen, tree
+    return Child(popen.pid, *ours), tree
 
 
-def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:
+def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     """Another skillup, the caller's to end: nothing is adopted or watched here. Raises OSError."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -335,30 +355,24 @@ class _Supervision:
         if self._kept:
             return
         self._stop_feeding()
-        self._child.poll()  # clears it away, if there was no time to
-        for pipe in self._pipes():
-            pipe.close()
+        self._collect()  # clears it away, if there was no time to
+        os.close(self._child.stdout)
+        os.close(self._child.stderr)
         running_trees.discard(self._tree)
         del self._streams  # They know this one: all of a turn would stay for the garbage collector
 
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        assert self._child.stdout is not None
-        assert self._child.stderr is not None
-        return self._child.stdout, self._child.stderr
-
     def _begin(self, on_line: OnLine) -> None:
-        (stdout, stderr), pipes = self._streams, self._pipes()
-        for stream in self._streams:
-            stream.on_change = self._wake
-        stdout.begin(pipes[0], on_line)
-        stderr.begin(pipes[1], None)
+        stdout, stderr = self._streams
+        stdout.on_change = stderr.on_change = self._wake
+        stdout.begin(self._child.stdout, on_line)
+        stderr.begin(self._child.stderr, None)
         with suppress(AttributeError, OSError):  # not on this system: no event tells of its end
             if self._child.returncode is None:
                 self._pidfd = os.pidfd_open(self._child.pid)
                 self._loop.add_reader(self._pidfd, self._child_ended)
-        if self._child.stdin is not None:
-            os.set_blocking(self._child.stdin.fileno(), False)
-            self._feed()
+        if self._child.stdin >= 0:
+            os.set_blocking(self._child.stdin, False)
+        self._feed()
 
     # What happens, and who waits for it.
 
@@ -405,25 +419,25 @@ class _Supervision:
     def _feed(self) -> None:
         """Writes stdin and closes it, unless more may come; who does not read it makes no error."""
         pipe = self._child.stdin
-        if pipe is None or pipe.closed:
+        if pipe < 0:
             return
         try:
             while self._unsent:
-                del self._unsent[: os.write(pipe.fileno(), self._unsent[:CHUNK_BYTES])]
+                del self._unsent[: os.write(pipe, self._unsent[:CHUNK_BYTES])]
         except BlockingIOError:
-            self._loop.add_writer(pipe.fileno(), self._feed)
+            self._loop.add_writer(pipe, self._feed)
             return
         except OSError:  # EPIPE: nobody reads any more
             pass
-        self._loop.remove_writer(pipe.fileno())
+        self._loop.remove_writer(pipe)
         if not self._stays:
             self._stop_feeding()
 
     def _stop_feeding(self) -> None:
-        pipe = self._child.stdin
-        if pipe is not None and not pipe.closed:
-            self._loop.remove_writer(pipe.fileno())
-            pipe.close()
+        pipe, self._child.stdin = self._child.stdin, -1
+        if pipe >= 0:
+            self._loop.remove_writer(pipe)
+            os.close(pipe)
 
     def _failed(self) -> bool:
         return any(stream.error or stream.over_limit for stream in self._streams)
@@ -439,7 +453,6 @@ class _Supervision:
         else:
             if not pid:
                 return False
-            # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
             self._child.returncode = self._exit_status = os.waitstatus_to_exitcode(status)
         return True
 

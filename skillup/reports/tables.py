@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillup import stats
 from skillup.history.runs import WITH_SKILL, CaseKey
@@ -23,7 +23,9 @@ from skillup.reports.text import (
 )
 from skillup.schema.grade import Analysis, CaseReliability, Difference, Rate, Triggering, Uplift
 from skillup.schema.line import TrialLine
-from skillup.schema.past_runs import CaseRef
+
+if TYPE_CHECKING:
+    from skillup.schema.past_runs import CaseRef
 
 T = TypeVar("T")
 _MOST_ROWS = 40  # From more rows than these, those are left out that say nothing

@@ -6,6 +6,7 @@ mounted where they are; where the daemon has not our files, they are copied.
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import secrets
@@ -228,11 +229,10 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     if isinstance(started, str):
         raise NoBoxError(started)
     slot, child, said = LiveSlot(started), started[0], b""
-    assert child.stdin is not None
-    assert child.stdout is not None
+    pipe = io.FileIO(child.stdout, closefd=False)
     try:
         with anyio.move_on_after(_SECONDS):
-            said = await anyio.to_thread.run_sync(child.stdout.readline, abandon_on_cancel=True)
+            said = await anyio.to_thread.run_sync(pipe.readline, abandon_on_cancel=True)
     except BaseException:
         await slot.end()
         raise
@@ -241,9 +241,8 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
         why = (outcome.stderr_tail.strip().splitlines() or ["it does not start"])[-1]
         fix = f"the image must be here (`{info.kind} pull`), with sh and python3 in it"
         raise NoBoxError(f"{info.kind} cannot run {plan.image}: {why}; {fix}")
-    ends = os.dup(child.stdout.fileno()), os.dup(child.stdin.fileno())
-    child.stdin.close()
-    child.stdin = None
+    ends = os.dup(child.stdout), child.stdin
+    child.stdin = -1
     way = Channel(*ends, 2, partial(_connected, str(plan.socket)))
     threading.Thread(target=way.run, daemon=True).start()
     box = ContainerBox(info, (program, "exec", "-i"), name, plan, slot, way)

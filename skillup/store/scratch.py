@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from skillup.process.tree import ProcessRow, end_leftovers, nothing_escaped
 from skillup.store.files import disk_errors
+from skillup.workspace.disk import same_path
 
 _APART = "/var/tmp"  # noqa: S108 - a new directory, and nobody else's
 
@@ -65,7 +66,7 @@ class Scratch:
                 os.mkdir(made := f"{home}/{self._made}{_OWN * unique}", 0o700)  # noqa: PTH102
                 place = _Place(made, engine, {})
         self._used[job_id] = place
-        return Path(place.path)
+        return same_path(place.path)
 
     def take_over(self, owners: Mapping[str, str | None]) -> None:
         """What earlier processes left: by name of a directory, who used it last and did not finish.

@@ -102,8 +102,9 @@ _PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy
 def unreachable(request: TrialRequest, trial: TrialContext) -> TurnError | None:
     """The model of an agent that asks it past the gateway, in a box without network."""
     info = trial.box.info
-    asks = isinstance(request.engine, AddressedEngine) and trial.gateway is None
-    if not asks or info is None or not trial.box.isolates or info.network:
+    if info is None or not trial.box.isolates or info.network or trial.gateway is not None:
+        return None
+    if not isinstance(request.engine, AddressedEngine):
         return None
     what = f"no way leads from the sandbox to the model of {trial.profile.name}"
     why = "with this login, or `gateway: off`, its requests do not go through skillup"

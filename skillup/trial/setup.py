@@ -40,7 +40,7 @@ from skillup.trial.box import extra_variables, in_box, unreachable
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
-from skillup.workspace.disk import ensure_directory, refuse_full_disk
+from skillup.workspace.disk import ensure_directory, refuse_full_disk, same_path
 from skillup.workspace.prepare import SkillToInstall, prepare_workspace, unusable
 from skillup.workspace.snapshot import Snapshot
 
@@ -256,19 +256,20 @@ async def _prepare(
     skills = skills_for(job.suite, job.variant)
     if isinstance(skills, TurnError):
         return skills
-    home = request.scratch / "home"
+    home, temporary, workspace = (
+        same_path(f"{request.scratch}/{name}") for name in ("home", "tmp", "workspace")
+    )
     ensure_directory(home, 0o700)
     # For git and setup commands: enough to find programs, and nothing of the user's own.
     kept = ("PATH", "LANG", "TZ")
     environment = {k: v for k, v in request.environment.items() if k in kept}
-    temporary = request.scratch / "tmp"
     ensure_directory(temporary, 0o700)
     environment["TMPDIR"] = str(temporary)
     marker = new_marker()
     made = await prepare_workspace(
         case.context,
         suite_root=job.suite.root,
-        destination=request.scratch / "workspace",
+        destination=workspace,
         variables=variables,
         skills=skills,
         skill_directories=request.engine.skill_directories(),

@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal, TypeVar
@@ -19,6 +20,8 @@ from skillup.errors import FullDiskError
 from skillup.frozen import frozen
 
 T = TypeVar("T")
+same_path = lru_cache(256)(Path)
+"""Paths of a trial's directories, which are asked for several times in each turn."""
 
 
 def path_problem(path: str) -> str | None:
