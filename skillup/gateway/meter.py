@@ -35,6 +35,7 @@ class ModelExchange:
         """`prompts`: the conversation's messages, the one asked now last; `keep`: whole bodies."""
         self.path, self._prompts, self._keeps = path, prompts, keep
         self.is_metered = _METERED.search(path.partition("?")[0]) is not None
+        self.is_whole = False  # All of the request has come
         self.is_main = False  # It has tools, and the message that is asked now
         self.continued: bool | None = None  # It holds all `prompts`; None: it is too long to say
         self.model: object = None  # Which is asked, where the body says it
@@ -55,6 +56,7 @@ class ModelExchange:
 
     def asked_all(self) -> None:
         """The request is whole."""
+        self.is_whole = True
         self.is_main = len(self.request) > _LONGEST  # no title or probe is as long
         if self.is_metered and not self.is_main:
             with suppress(*_MALFORMED):
@@ -268,7 +270,9 @@ class Route:
 
     def end(self) -> Traffic:
         """The turn is over: what passed since the one before."""
-        exchanges, self._exchanges = self._exchanges, []
+        begun, self._exchanges = self._exchanges, []
+        # An agent that was ended in the middle of asking has asked nothing.
+        exchanges = [one for one in begun if one.is_whole or one.status is not None]
         for one in exchanges:
             one.answered_all()  # The agent may have been ended in the middle of it
         if self._stream is not None:

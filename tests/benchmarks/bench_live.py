@@ -19,6 +19,7 @@ import anyio
 
 from skillup.engines.base import TurnRequest
 from skillup.engines.cli_runner import CliEngine
+from skillup.process.run import Child
 from skillup.process.tree import ProcessTree, process_register
 from skillup.schema.profile import Profile
 from tests.e2e.conftest import CLIS, KEY, find_cli, with_variables
@@ -47,7 +48,8 @@ def of_protocol(engine: CliEngine, conversation: Conversation, turns: int) -> fl
                 child.stdin.flush()
                 parser.outgoing = b""
                 parser.feed(child.stdout.readline())
-            trial.live.parser, trial.live.process = parser, (child, ProcessTree(""))
+            trial.live.parser = parser
+            trial.live.process = Child(child.pid, -1, -1), ProcessTree("")
             seconds.append(time.perf_counter() - began)
     return median(seconds[1:])
 

@@ -363,6 +363,27 @@ async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
     assert "127.0.0.1:9" in nobody.trouble
 
 
+async def test_a_request_that_an_agent_breaks_off_is_none() -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b'{"model": "m", "tools": [{}], '
+        await anyio.sleep_forever()
+
+    async def ask(route: Route) -> None:
+        async with httpcore2.AsyncConnectionPool() as pool:
+            await pool.request("POST", f"{route.url}/v1/messages", content=half())
+
+    async def asked(*_: object) -> None:
+        agent.cancel_scope.cancel()
+
+    async with upstream(asked) as url, open_gateway({}) as gateway:
+        route = gateway.route(url)
+        route.begin("turn-01", ["hi"])
+        async with anyio.create_task_group() as agent:
+            agent.start_soon(ask, route)
+        traffic = route.end()
+    assert (traffic.requests, traffic.side_requests) == (0, 0)
+
+
 async def test_32_trials_at_once_do_not_mix() -> None:
     def count(request: Any) -> Answer:
         number = int(request.latest.split()[-1])
