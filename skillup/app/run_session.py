@@ -175,10 +175,11 @@ class RunSession:
         """Run every trial that has not finished. Cancelling leaves what has."""
         run = Run(self.plan, self.directory, self.options, observer, self.lines)
         if self.options.own_process:
-            # Of a trial's processes and streams some are in circles: to be found within 100 trials,
-            # and without looking through all modules and the plan each time.
+            # What of a trial is in circles is found within 100 trials, without looking through all
+            # modules and the plan each time; to look through the lists of large workspaces, too,
+            # stops the event loop for a tenth of a second.
             gc.freeze()
-            gc.set_threshold(5_000, 5, 20)
+            gc.set_threshold(5_000, 5, 1_000)
         try:
             async with anyio.create_task_group() as beside:
                 beside.start_soon(self.note_provenance)

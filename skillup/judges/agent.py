@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from skillup.engines.base import NoStreams, SchemaAnswers
 from skillup.engines.registry import engine_of
@@ -270,10 +271,7 @@ class _AgentJudge:
         place = (record.run_id, record.suite, record.case_id, record.engine.profile)
         given = judge.context.attachments if judge.context is not None else []
         kept = {item.path: record.references.get(item.path) for item in given}
-        states = [
-            sorted((path, one.model_dump(mode="json")) for path, one in files.items())
-            for files in (judged.files, judged.before)
-        ]
+        states = [sorted(to_jsonable_python(f).items()) for f in (judged.files, judged.before)]
         shown = [artifacts.as_json(judged.turns, record.history), *states]
         asked = {
             "agent_judge": judge.engine or record.engine.profile,

@@ -6,8 +6,9 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -96,15 +97,17 @@ class TranscriptItem(Stored):
     agent: str | None = optional("The sub-agent that did it; None: the agent.")
 
 
-class FileState(Stored):
-    """A file of the workspace at one moment."""
+@dataclass(slots=True)
+class FileState:
+    """A file of the workspace at one moment. Never changed after it was made."""
 
-    sha256: str | None = Field(description="Of its bytes; None for a symbolic link.")
-    size: int = Field(description="Bytes.")
-    executable: bool = Field(False, description="Whether its owner may execute it.")
-    link: str | None = optional("A symbolic link's target.")
-    dangling: bool = Field(False, description="A symbolic link that leads to nothing.")
-    kept: bool = Field(True, description="False: too large, its bytes were not stored.")
+    # No model: workspaces have many, and a model takes eight times the memory.
+    sha256: Annotated[str | None, Field(description="Of its bytes; None for a symbolic link.")]
+    size: Annotated[int, Field(description="Bytes.")]
+    executable: Annotated[bool, Field(description="Whether its owner may execute it.")] = False
+    link: Annotated[str | None, Field(description="A symbolic link's target.")] = None
+    dangling: Annotated[bool, Field(description="A symbolic link that leads to nothing.")] = False
+    kept: Annotated[bool, Field(description="False: too large, its bytes were not stored.")] = True
 
 
 class WorkspaceChanges(Stored):

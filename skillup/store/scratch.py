@@ -249,7 +249,7 @@ _OLD, _OWN = ".old", ".own"  # What no other trial gets
 _MANY_OLD = 40
 """So many directories are removed together, in a thread: some file systems wait for the disk (ext4
 with `discard`) at each."""
-_SMALL = 500  # Entries; one more for each 4 KiB
+_SMALL = 100  # Entries; one more for each 4 KiB: to remove one takes up to 0.1 ms
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 _PRIVATE, _USUAL = stat.S_IFDIR | 0o700, stat.S_IFDIR | (0o777 & ~_UMASK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def _link(target: str) -> FileState:
 
 def test_a_copy_has_contents_modes_and_links_and_can_be_made_read_only(tmp_path: Path) -> None:
     files = file_states({"a/b.txt": "b", "run": b"\0x"})
-    files["run"] = files["run"].model_copy(update={"executable": True})
+    files["run"] = replace(files["run"], executable=True)
     files |= {"a/up": _link("./../run"), "a/gone": _link("nothing"), "out": _link("../x")}
     files |= {"abs": _link("/etc/passwd"), "deep/out": _link("../../x")}
 

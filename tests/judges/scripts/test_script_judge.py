@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_script_that_does_not_end_is_ended_with_its_children_and_is_an_error(
 
 def test_it_runs_in_a_copy_of_the_workspace_with_modes_and_links(bench: Bench) -> None:
     files = file_states({"data/a.txt": "hello", "run.sh": "#!/bin/sh\necho ran"})
-    files["run.sh"] = files["run.sh"].model_copy(update={"executable": True})
+    files["run.sh"] = replace(files["run.sh"], executable=True)
     files["link"] = FileState(sha256=None, size=10, link="data/a.txt")
     files["out"] = FileState(sha256=None, size=10, link="/etc/hostname")
     recorded = held(make_turn("Done.", files=files))
