@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,29 +17,26 @@ from skillup.trial.request import TrialRequest
 T = TypeVar("T")
 
 
-def extra_variables(request: TrialRequest) -> dict[str, str] | TurnError:
-    """What suite and profile add to the agent's environment, filled in."""
-    job = request.job
-    given = job.suite.suite.environment.env
+async def in_box(
+    request: TrialRequest, work: Callable[[Box, Mapping[str, str]], Awaitable[T | TurnError]]
+) -> T | TurnError:
+    """What `work` makes in the trial's box, which is closed if that is an error.
+
+    It is also given what suite and profile add to the agent's environment, filled in.
+    """
+    given = request.job.suite.suite.environment.env
     try:
         # The profile's own were filled in when it was read: once more would undo its `$$`.
-        own = {name: expand(value, request.environment) for name, value in given.items()}
+        added = {name: expand(value, request.environment) for name, value in given.items()}
     except MissingVariableError as missing:
         message = f"the environment cannot be made: {'; '.join(missing.args)}"
         return TurnError(kind="setup", message=message)
-    return {**own, **job.profile.env}
-
-
-async def in_box(
-    request: TrialRequest, work: Callable[[Box], Awaitable[T | TurnError]]
-) -> T | TurnError:
-    """What `work` makes in the trial's box, which is closed if that is an error."""
     box = await _trial_box(request)
     if isinstance(box, TurnError):
         return box
     opened: T | TurnError | None = None
     try:
-        opened = await work(box)
+        opened = await work(box, {**added, **request.job.profile.env})
         return opened
     finally:
         if opened is None or isinstance(opened, TurnError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import lead_of
 from skillup.trial.artifacts import collect_artifacts, keep_references
-from skillup.trial.box import extra_variables, in_box
+from skillup.trial.box import in_box
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
@@ -181,7 +181,7 @@ class SharedPrefix:
         return await call_engine(lambda: in_box(request, fork), what, request.scratch)
 
     async def _fork(
-        self, request: TrialRequest, owner: str | None, box: Box
+        self, request: TrialRequest, owner: str | None, box: Box, added: Mapping[str, str]
     ) -> OpenTrial | TurnError:
         parent = self.conversation
         assert parent is not None
@@ -197,8 +197,6 @@ class SharedPrefix:
             else path
             for name, path in before.skills.items()
         }
-        added = extra_variables(request)
-        assert not isinstance(added, TurnError)  # They are the parent's
         context = context_of(request, workspace, home, added, skills, box=box)
         engine, session = live.engine, live.session
         assert isinstance(engine, SessionForker)

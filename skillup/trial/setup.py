@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ from skillup.schema.record import (
 )
 from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references
-from skillup.trial.box import extra_variables, in_box, unreachable
+from skillup.trial.box import in_box, unreachable
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
@@ -155,10 +156,12 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
     problem = case_problem(request)
     if problem is not None:
         return problem
-    return await in_box(request, lambda box: _open_in(box, request, record))
+    return await in_box(request, partial(_open_in, request, record))
 
 
-async def _open_in(box: Box, request: TrialRequest, record: Record) -> OpenTrial | TurnError:
+async def _open_in(
+    request: TrialRequest, record: Record, box: Box, added: Mapping[str, str]
+) -> OpenTrial | TurnError:
     case, engine = request.job.loaded.case, request.engine
     turns = case.input.all_turns()
     if len(turns) > 1 and not isinstance(engine, SessionResumer):
@@ -186,7 +189,7 @@ async def _open_in(box: Box, request: TrialRequest, record: Record) -> OpenTrial
         fix = "next: leave the last one out, or give turn 1 a `content`"
         return TurnError(kind="unsupported", message=what + fix)
     variables = {**given, **past.variables}
-    prepared = await _prepare(request, variables, box)
+    prepared = await _prepare(request, variables, box, added)
     if isinstance(prepared, TurnError):
         return prepared
     live, skills = prepared
@@ -244,15 +247,12 @@ def case_problem(request: TrialRequest) -> TurnError | None:
 
 
 async def _prepare(
-    request: TrialRequest, variables: Mapping[str, str], box: Box
+    request: TrialRequest, variables: Mapping[str, str], box: Box, added: Mapping[str, str]
 ) -> tuple[LiveSession, Sequence[Any]] | TurnError:
     """Workspace, skills and home; the session to be, and the skills that were installed."""
     job = request.job
     case, suite = job.loaded.case, job.suite.suite
     request.notify(TrialEvent(job.id, "preparing"))
-    added = extra_variables(request)
-    if isinstance(added, TurnError):
-        return added
     skills = skills_for(job.suite, job.variant)
     if isinstance(skills, TurnError):
         return skills
@@ -365,17 +365,16 @@ async def resume_trial(request: TrialRequest, checkpoint: Checkpoint) -> OpenTri
         )
         if problem is not None:
             return problem
-        opened = await in_box(request, lambda box: _resume(box, request, checkpoint))
+        opened = await in_box(request, partial(_resume, request, checkpoint))
         return opened.message if isinstance(opened, TurnError) else opened
     except OSError as refused:
         refuse_full_disk(refused, request.scratch)
         return f"what it left could not be read: {refused.strerror or refused}"
 
 
-async def _resume(box: Box, request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | TurnError:
-    added = extra_variables(request)
-    if isinstance(added, TurnError):
-        return added
+async def _resume(
+    request: TrialRequest, checkpoint: Checkpoint, box: Box, added: Mapping[str, str]
+) -> OpenTrial:
     case = request.job.loaded.case
     past = await anyio.to_thread.run_sync(past_of, case.input, {**case.vars, **request.variables})
     workspace, home = ((request.scratch / name).resolve() for name in ("workspace", "home"))
