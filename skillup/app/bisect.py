@@ -51,7 +51,7 @@ from skillup.stats import percent
 from skillup.store import default_run_path, new_run_id
 from skillup.store.files import read_regular, write_atomic
 from skillup.store.places import is_run
-from skillup.trial.setup import skills_for
+from skillup.workspace.prepare import skills_for
 
 LEAST_FALL = 0.15
 _NO_CHANGE = 0.5  # A priori: with less, a flaky case is often said to be broken by an only commit

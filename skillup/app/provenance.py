@@ -16,8 +16,7 @@ import anyio.to_thread
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
 from skillup.process.run import run_quiet
-from skillup.trial.setup import skills_for
-from skillup.workspace.prepare import PreparationError, files_of_skill, skill_digests
+from skillup.workspace.prepare import PreparationError, files_of_skill, skill_digests, skills_for
 
 _GIT_SECONDS = 5.0
 _MOST_FILES = 500

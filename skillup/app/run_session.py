@@ -42,7 +42,7 @@ from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import home_directory
 from skillup.store.scratch import end_what_was_left
 from skillup.store.stored_run import StoredGrades
-from skillup.trial.setup import skills_for
+from skillup.workspace.prepare import skills_for
 
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
     from skillup.executors.cluster import Cluster

@@ -23,12 +23,11 @@ from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import lead_of
 from skillup.trial.artifacts import collect_artifacts, keep_references
-from skillup.trial.box import in_box
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import LiveSession, call_engine, look_at
-from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
+from skillup.trial.setup import OpenTrial, context_of, ended, in_box, new_record, open_trial
 from skillup.workspace.disk import copy_workspace, do_beside, refuse_without_room
 
 

@@ -1,48 +1,49 @@
-"""What comes before a conversation: is it possible, the workspace, the past in the session."""
+"""What comes before a conversation: can it be, the box, the workspace, the past in the session."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio.to_thread
 
-from skillup.engines.base import EngineTurn, HistorySeeder, SessionResumer, TrialContext
-from skillup.load.discover import skill_name
-from skillup.load.model import LoadedSuite
+from skillup.engines.base import (
+    AddressedEngine,
+    EngineTurn,
+    HistorySeeder,
+    SessionResumer,
+    TrialContext,
+)
+from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in
 from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
-from skillup.sandbox.base import NO_BOX, Box
+from skillup.sandbox.base import NO_BOX, Box, BoxPlan, NoBoxError, installation
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn, UserAnswer
 from skillup.schema.grade import Judging
-from skillup.schema.judge import SkillRef
 from skillup.schema.record import (
     Checkpoint,
     EngineInfo,
     Record,
     TurnError,
     TurnRecord,
-    Variant,
     utc_now,
 )
 from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references
-from skillup.trial.box import in_box, unreachable
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
 from skillup.workspace.disk import ensure_directory, refuse_full_disk, same_path
-from skillup.workspace.prepare import SkillToInstall, prepare_workspace, unusable
+from skillup.workspace.prepare import prepare_workspace, skills_for
 from skillup.workspace.snapshot import Snapshot
 
 
@@ -60,32 +61,6 @@ class OpenTrial:
     earlier_ms: int = 0  # The same, with the preparations
     judging: Judging | None = None
     """What judges used meanwhile, in a part of the conversation that another process ran."""
-
-
-def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
-    """The skills to install: those under test (not in the baseline), and distractors."""
-    found: list[SkillToInstall] = []
-    under_test = suite.suite.skills
-    if under_test is None:  # the skill whose directory holds `evals/`
-        has_file = os.path.isfile(f"{suite.root}/SKILL.md")  # noqa: PTH113 - done for every trial
-        is_skill = has_file and suite.path.resolve().parent.name == "evals"
-        under_test = [SkillRef(path=".")] if is_skill else []
-    refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
-    refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]
-    refs += [("distractor", SkillRef(path=path)) for path in suite.suite.distractors]
-    judge = (suite.suite.judge.model or "") if suite.suite.judge is not None else ""
-    written_down = judge.startswith("scripted:")  # It says what is looked for
-    hidden = [Path(judge.removeprefix("scripted:")).as_posix()] if written_down else []
-    for role, ref in refs:
-        source = (suite.root / ref.path).resolve()
-        problem = unusable(source, as_is=ref.as_is)
-        if problem is not None:
-            what = "skill" if role == "under_test" else "distractor"
-            return TurnError(kind="setup", message=f"{what} {ref.path}: {problem}")
-        name = ref.name or skill_name(source)
-        files = ref.include, [*ref.exclude, *hidden]
-        found.append(SkillToInstall(name, source, *files, ref.target, role, ref.as_is))
-    return found
 
 
 def context_of(
@@ -410,3 +385,98 @@ async def _resume(
         checkpoint.elapsed_ms,
         record.judging,
     )
+
+
+# The box of a trial: made of what its suite asks for, and what its agent needs to run in it.
+
+_PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+
+
+async def in_box(
+    request: TrialRequest,
+    work: Callable[[Box, Mapping[str, str]], Awaitable[OpenTrial | TurnError]],
+) -> OpenTrial | TurnError:
+    """What `work` makes in the trial's box, which is closed if that is an error.
+
+    It is also given what suite and profile add to the agent's environment, filled in.
+    """
+    given = request.job.suite.suite.environment.env
+    try:
+        # The profile's own were filled in when it was read: once more would undo its `$$`.
+        added = {name: expand(value, request.environment) for name, value in given.items()}
+    except MissingVariableError as missing:
+        message = f"the environment cannot be made: {'; '.join(missing.args)}"
+        return TurnError(kind="setup", message=message)
+    box = await _trial_box(request)
+    if isinstance(box, TurnError):
+        return box
+    opened: OpenTrial | TurnError | None = None
+    try:
+        opened = await work(box, {**added, **request.job.profile.env})
+        return opened
+    finally:
+        if opened is None or isinstance(opened, TurnError):
+            with anyio.CancelScope(shield=True):
+                await box.close()
+
+
+async def _trial_box(request: TrialRequest) -> Box | TurnError:
+    """Where the trial's programs run. Its directories are made."""
+    job, given = request.job, request.job.suite.suite.environment
+    asked = given.asked(request.environment)
+    if asked == "none":
+        return NO_BOX
+    from skillup.sandbox.opening import open_box
+
+    if job.profile.isolation == "shared":
+        what = "`isolation: shared` is your own home, which a sandbox hides"
+        return TurnError(kind="setup", message=f"{what}; leave one of the two out")
+    programs = installation(request.command, {**request.environment, **job.profile.env})
+    readable = []
+    for path in given.read:
+        place = job.suite.root.absolute() / Path(path).expanduser()
+        if not place.exists():
+            return TurnError(kind="setup", message=f"`environment.read`: there is no {place}")
+        if job.suite.path.resolve().is_relative_to(place.resolve()):
+            what = f"`environment.read`: {place} holds the suite, and its answers"
+            return TurnError(kind="setup", message=f"{what}; name what agents need of it")
+        readable.append(place)
+    for name in ("workspace", "home", "tmp"):
+        (request.scratch / name).mkdir(mode=0o777 if name == "workspace" else 0o700, exist_ok=True)
+    places = [(request.scratch / name).resolve() for name in ("workspace", "home", "tmp")]
+    gateway, hosts = request.gateway, given.allowed_egress
+    proxy = gateway.route("", hosts=hosts) if gateway is not None and hosts else None
+    open_network = given.network_policy == "allow_all"
+    url = proxy.proxy_url if proxy is not None else ""  # the user's own is out of reach
+    plan = BoxPlan(
+        writable=places[:2],
+        temporary=places[2],
+        readable=readable,
+        programs=programs,
+        program=None if given.command or not request.command else request.command[0],
+        port=gateway.port if gateway is not None else 0,
+        socket=gateway.socket if gateway is not None else Path(),
+        proxy=proxy,
+        variables={} if open_network else dict.fromkeys(_PROXIES, url),
+        open_network=open_network,
+        nested=job.profile.permission != "full",
+        limits=given.limits,
+        image=given.image,
+    )
+    try:
+        return await open_box(asked, given, plan)
+    except NoBoxError as problem:
+        return TurnError(kind="setup", message=str(problem))
+
+
+def unreachable(request: TrialRequest, trial: TrialContext) -> TurnError | None:
+    """The model of an agent that asks it past the gateway, in a box without network."""
+    info = trial.box.info
+    if info is None or not trial.box.isolates or info.network or trial.gateway is not None:
+        return None
+    if not isinstance(request.engine, AddressedEngine):
+        return None
+    what = f"no way leads from the sandbox to the model of {trial.profile.name}"
+    why = "with this login, or `gateway: off`, its requests do not go through skillup"
+    fix = "name the model's hosts in `environment.allowed_egress`, or set a key"
+    return TurnError(kind="setup", message=f"{what}: {why}; {fix}")

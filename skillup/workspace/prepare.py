@@ -16,11 +16,13 @@ import anyio.to_thread
 
 from skillup.errors import Problem
 from skillup.frozen import frozen
-from skillup.load.discover import SKILL_FILE, skill_problem
+from skillup.load.discover import SKILL_FILE, skill_name, skill_problem
+from skillup.load.model import LoadedSuite
 from skillup.process.run import ProcessRequest, run_process, run_quiet
 from skillup.sandbox.base import NO_BOX, Box
 from skillup.schema.case import Context, GitContext
-from skillup.schema.record import ErrorKind, SkillInfo, TurnError
+from skillup.schema.judge import SkillRef
+from skillup.schema.record import ErrorKind, SkillInfo, TurnError, Variant
 from skillup.schema.templates import UnresolvedNameError, render
 from skillup.workspace import disk
 from skillup.workspace.globs import matches_any_glob
@@ -338,6 +340,32 @@ SkillFile: TypeAlias = tuple[str, Path, os.stat_result]
 class InstalledSkill:
     info: SkillInfo
     directories: tuple[str, ...]  # Where it is, relative to the workspace
+
+
+def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
+    """The skills to install: those under test (not in the baseline), and distractors."""
+    found: list[SkillToInstall] = []
+    under_test = suite.suite.skills
+    if under_test is None:  # the skill whose directory holds `evals/`
+        has_file = os.path.isfile(f"{suite.root}/SKILL.md")  # noqa: PTH113 - done for every trial
+        is_skill = has_file and suite.path.resolve().parent.name == "evals"
+        under_test = [SkillRef(path=".")] if is_skill else []
+    refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
+    refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]
+    refs += [("distractor", SkillRef(path=path)) for path in suite.suite.distractors]
+    judge = (suite.suite.judge.model or "") if suite.suite.judge is not None else ""
+    written_down = judge.startswith("scripted:")  # It says what is looked for
+    hidden = [Path(judge.removeprefix("scripted:")).as_posix()] if written_down else []
+    for role, ref in refs:
+        source = (suite.root / ref.path).resolve()
+        problem = unusable(source, as_is=ref.as_is)
+        if problem is not None:
+            what = "skill" if role == "under_test" else "distractor"
+            return TurnError(kind="setup", message=f"{what} {ref.path}: {problem}")
+        name = ref.name or skill_name(source)
+        files = ref.include, [*ref.exclude, *hidden]
+        found.append(SkillToInstall(name, source, *files, ref.target, role, ref.as_is))
+    return found
 
 
 def install_skill(
