@@ -53,7 +53,7 @@ class LiveConversation:
     """The conversation of one trial, as far as it has been run."""
 
     def __init__(self, trial: OpenTrial, clock: float | None = None) -> None:
-        """The trial began, or goes on, at `clock` (monotonic); default: now."""
+        """The trial began at `clock` (monotonic), with all that ran before; default: now."""
         self.request = trial.request
         self.case = trial.request.job.loaded.case
         self.session = trial.session
@@ -68,7 +68,7 @@ class LiveConversation:
         self._system, self._answers = filled_once(self.case.input, initial)
         self.stop: str | None = None  # Why what would come next is not sent
         now = time.monotonic()
-        self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
+        self.began = now - trial.earlier_seconds if clock is None else clock
         self._opened = now - trial.used_seconds
         self.earlier_judging = trial.judging
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.

@@ -37,9 +37,9 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
     Never raises for what goes wrong within it. Raises RunDirectoryError if the run's own directory
     fails, and FullDiskError: then what came of it says nothing of the agent.
     """
-    clock = time.monotonic()
+    # What ran before counts as if it had run just now.
+    clock = time.monotonic() - (resumed.earlier_seconds if resumed is not None else 0.0)
     record = resumed.record if resumed is not None else new_record(request)
-    earlier_ms = resumed.earlier_ms if resumed is not None else 0
     interruption: Interruption | None = None
 
     async def run() -> Record:
@@ -62,24 +62,22 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
         finally:
             interruption = conversation.interruption
             await opened.session.close()
-        return await close_trial(conversation, clock, opened.earlier_ms)
+        return await close_trial(conversation)
 
-    result = await record_on_error(run, record, clock, earlier_ms=earlier_ms)
+    result = await record_on_error(run, record, clock)
     refuse_without_room(request.scratch)
     return TrialResult(result, interruption)
 
 
 async def record_on_error(
-    run: Callable[[], Awaitable[Record]], record: Record, clock: float, *, earlier_ms: int = 0
+    run: Callable[[], Awaitable[Record]], record: Record, clock: float
 ) -> Record:
     """What `run` makes of it; if it raises, `record` with the error that explains it."""
     made = await call_engine(run, "the trial could not be run")
-    if isinstance(made, Record):
-        return made
-    return ended(record, clock, earlier_ms=earlier_ms, error=made)
+    return made if isinstance(made, Record) else ended(record, clock, error=made)
 
 
-async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: int) -> Record:
+async def close_trial(conversation: LiveConversation) -> Record:
     """The record of a conversation that is over, and the artifacts beside it."""
     record, live, request = conversation.record, conversation.session, conversation.request
     globs = request.job.loaded.case.collect_artifacts
@@ -94,8 +92,7 @@ async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: 
     )
     return ended(
         record,
-        clock,
-        earlier_ms=earlier_ms - round(conversation.waited * 1000),
+        conversation.began + conversation.waited,
         turns=conversation.turns,
         notes=[*record.notes, *missed],
         session_id=live.session,
@@ -130,7 +127,7 @@ class SharedPrefix:
     record: Record  # Without turns; its error is what kept them from being run
     conversation: LiveConversation | None
     used_seconds: float
-    earlier_ms: int
+    earlier_seconds: float
 
     @property
     def ended(self) -> bool:
@@ -155,23 +152,24 @@ class SharedPrefix:
         self, request: TrialRequest, owner: str | None = None, error: TurnError | None = None
     ) -> Record:
         """The record of a trial that goes no further: the shared turns ended it, or an `error`."""
-        clock, turns = time.monotonic(), self._turns(owner)
+        clock, turns = time.monotonic() - self.earlier_seconds, self._turns(owner)
         start = {name: getattr(self.record, name) for name in (*_INHERITED, "references")}
         start["error"] = error or self.record.error
         record = new_record(request).model_copy(update=start)
         if self.conversation is None or record.error is not None:
-            return ended(record, clock, earlier_ms=self.earlier_ms, turns=turns)
+            return ended(record, clock, turns=turns)
         # What ended the conversation is known to it: it says why the rest was not sent.
         rest = copy.copy(self.conversation)
         rest.earlier_judging = self._judging(owner)
-        rest.request, rest.record, rest.turns, rest.waited = request, record, turns, 0.0
+        rest.request, rest.record, rest.turns = request, record, turns
+        rest.began, rest.waited = clock, 0.0
 
         async def finish() -> Record:
             request.streams.copy_from(rest.session.context.streams)
             await rest.run(request.job.loaded.case.input.all_turns())
-            return await close_trial(rest, clock, self.earlier_ms)
+            return await close_trial(rest)
 
-        return await record_on_error(finish, record, clock, earlier_ms=self.earlier_ms)
+        return await record_on_error(finish, record, clock)
 
     async def fork(self, request: TrialRequest, owner: str | None = None) -> OpenTrial | TurnError:
         """The trial of `request`, ready to go on; an error if it cannot be."""
@@ -232,7 +230,7 @@ class SharedPrefix:
             variables,
             self._turns(owner),
             self.used_seconds,
-            self.earlier_ms,
+            self.earlier_seconds,
             self._judging(owner),
         )
 
@@ -241,28 +239,25 @@ async def run_shared_prefix(
     request: TrialRequest, count: int, fork: OpenTrial | None = None
 ) -> SharedPrefix:
     """Run the first `count` turns of the job in a place of their own; a `fork` has some already."""
-    clock, used = time.monotonic(), 0.0
+    clock = time.monotonic() - (fork.earlier_seconds if fork is not None else 0.0)
     live: LiveConversation | None = None
     record = fork.record if fork is not None else new_record(request)
 
     async def run() -> Record:
-        nonlocal live, used
+        nonlocal live
         opened = fork or await open_trial(request, record)
         if isinstance(opened, TurnError):
             return record.model_copy(update={"error": opened})
-        live = LiveConversation(opened)
+        live = LiveConversation(opened, clock)
         try:
             await live.run(opened.turns, until=count)
         finally:
             await opened.session.close()
-        used = live.used_seconds()
         return opened.record
 
     record = await record_on_error(run, record, clock)
-    waited = live.waited if live is not None else 0.0
-    before = fork.earlier_ms if fork is not None else 0
-    earlier = before + round((time.monotonic() - clock - waited) * 1000)
-    return SharedPrefix(record, live, used, earlier)
+    used, waited = (live.used_seconds(), live.waited) if live is not None else (0.0, 0.0)
+    return SharedPrefix(record, live, used, time.monotonic() - clock - waited)
 
 
 def _copy(parent: TrialContext, workspace: Path, home: Path) -> None:

@@ -58,7 +58,7 @@ class OpenTrial:
     variables: dict[str, str]
     done: Sequence[TurnRecord] = ()  # The turns that ran before this session was forked, or resumed
     used_seconds: float = 0.0  # How long they took; the conversation's own limit is over all of it
-    earlier_ms: int = 0  # The same, with the preparations
+    earlier_seconds: float = 0.0  # The same, with the preparations
     judging: Judging | None = None
     """What judges used meanwhile, in a part of the conversation that another process ran."""
 
@@ -303,9 +303,9 @@ def new_record(request: TrialRequest) -> Record:
     )
 
 
-def ended(record: Record, clock: float, *, earlier_ms: int = 0, **update: Any) -> Record:
+def ended(record: Record, clock: float, **update: Any) -> Record:
     """`record`, with all that is to be said at its end; `clock` is when it began (monotonic)."""
-    duration = max(0, earlier_ms + round((time.monotonic() - clock) * 1000))
+    duration = max(0, round((time.monotonic() - clock) * 1000))
     return record.model_copy(update={"duration_ms": duration, **update})
 
 
@@ -382,7 +382,7 @@ async def _resume(
         dict(checkpoint.variables),
         tuple(done),
         checkpoint.elapsed_seconds,
-        checkpoint.elapsed_ms,
+        checkpoint.elapsed_ms / 1000,
         record.judging,
     )
 
