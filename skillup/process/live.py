@@ -17,7 +17,7 @@ import anyio.lowlevel
 
 from skillup.process.output import OnLine
 from skillup.process.run import Child, ProcessOutcome, ProcessRequest, start_process, supervise
-from skillup.process.tree import ProcessTree, read_row
+from skillup.process.tree import read_row
 
 _CLOSE_SECONDS = 5.0  # How long it may take to end when no more messages come
 
@@ -26,7 +26,7 @@ _CLOSE_SECONDS = 5.0  # How long it may take to end when no more messages come
 class LiveSlot:
     """The process of a conversation, if it has one at the moment."""
 
-    process: tuple[Child, ProcessTree] | None = None
+    process: Child | None = None
     argv: tuple[str, ...] = ()  # It was started so
     parser: Any = None  # Of its latest turn, or of one before it
     stays: bool = True  # False: each is ended after its turn
@@ -41,10 +41,9 @@ class LiveSlot:
         """Whether there is one that still runs, and has been silent since its turn."""
         if self.process is None:
             return False
-        child = self.process[0]
-        row = read_row(child.pid)
+        row = read_row(self.process.pid)
         waiting = select.poll()
-        waiting.register(child.stdout, select.POLLIN)
+        waiting.register(self.process.stdout, select.POLLIN)
         return row is not None and not row.zombie and not waiting.poll(0)
 
     async def run(
@@ -63,7 +62,7 @@ class LiveSlot:
             if isinstance(started, str):
                 return ProcessOutcome(None, None, "not_started", start_error=started)
             process = started
-        outcome = await supervise(request, *process, on_line, lambda: self.stays and may_stay())
+        outcome = await supervise(request, process, on_line, lambda: self.stays and may_stay())
         if outcome.ended_by == "kept":
             self.process = process
         return outcome
@@ -74,4 +73,4 @@ class LiveSlot:
         if process is not None:
             request = ProcessRequest((), Path(), {}, timeout_seconds=_CLOSE_SECONDS)
             with anyio.CancelScope(shield=True):
-                await supervise(request, *process, None)
+                await supervise(request, process, None)

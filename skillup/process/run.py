@@ -39,14 +39,11 @@ from skillup.process.tree import (
 
 _QUIET_OUTPUT_BYTES = 64 << 20
 _POLL_SECONDS = 0.01
-# How long a process may go on after its answer was complete.
-_ANSWERED_SECONDS = 5.0
+_ANSWERED_SECONDS = 5.0  # How long a process may go on after its answer was complete
 # One that goes on for ever if nobody ends it; or what has been told that it is to end.
 _LINGERS_SECONDS = 1.0
-# Helpers that end because their parent did need a moment; they are no leftovers.
-_SETTLE_SECONDS = 0.2
-# How long the kernel may take to report a process that SIGKILL has hit.
-_REPORT_SECONDS = 5.0
+_SETTLE_SECONDS = 0.2  # For helpers that end because their parent did; they are no leftovers
+_REPORT_SECONDS = 5.0  # How long the kernel may take to report a process that SIGKILL has hit
 # Helpers of a CLI that stays may need more: codex asks the user's shell for its settings.
 _KEPT_SETTLE_SECONDS = 2.0
 
@@ -104,16 +101,17 @@ class CompletedOutput:
 
 @dataclass(slots=True)
 class Child:
-    """A process that was started, and our ends of its pipes."""
+    """A process that was started, all that comes of it, and our ends of its pipes."""
 
     pid: int
+    tree: ProcessTree
     stdout: int
     stderr: int
     stdin: int = -1  # -1: there is none, or it is closed
     returncode: int | None = None  # As Popen has it; None: it is not known to have ended
 
 
-def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
+def start_process(request: ProcessRequest) -> Child | str:
     """Starts it in a session of its own; or says in a sentence why not."""
     marker = request.marker or new_marker()
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -148,7 +146,7 @@ def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
     popen.returncode = 0  # Waiting is ours: else it warns, and goes on asking for the pid
     about = f"{TRIAL_VARIABLE}={marker}"
     tree = ProcessTree(about, main=popen.pid, started_after=since, spared=request.spared)
-    return Child(popen.pid, *ours), tree
+    return Child(popen.pid, tree, *ours)
 
 
 def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -181,7 +179,7 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     started = start_process(request)
     if isinstance(started, str):
         return ProcessOutcome(None, None, "not_started", start_error=started)
-    return await supervise(request, *started, on_line)
+    return await supervise(request, started, on_line)
 
 
 async def run_quiet(
@@ -213,7 +211,6 @@ async def run_quiet(
 async def supervise(
     request: ProcessRequest,
     child: Child,
-    tree: ProcessTree,
     on_line: OnLine | None,
     may_stay: Callable[[], bool] | None = None,
 ) -> ProcessOutcome:
@@ -222,7 +219,7 @@ async def supervise(
     With `may_stay` (process/live.py) only until its turn is over, if that and nothing that it
     started apart from itself allows; it is then to read what ``on_line`` returns.
     """
-    supervision = _Supervision(request, child, tree)
+    supervision = _Supervision(request, child)
     try:
         return await supervision.run(on_line, may_stay)
     finally:
@@ -235,8 +232,8 @@ class _Supervision:
     No task, scope or thread of its own: with agents that answer at once they were most of a trial.
     """
 
-    def __init__(self, request: ProcessRequest, child: Child, tree: ProcessTree) -> None:
-        self._request, self._child, self._tree = request, child, tree
+    def __init__(self, request: ProcessRequest, child: Child) -> None:
+        self._request, self._child, self._tree = request, child, child.tree
         limit, redact = request.max_output_bytes, request.redact
         self._streams = (
             OutputStream(request.stdout, limit, redact),
@@ -253,7 +250,7 @@ class _Supervision:
         self._stays = self._kept = False  # It may stay after its turn; it does
         self._exit_status: int | None = None
         self._ended_by: EndedBy = "exit"
-        self._ending = TreeEnding(tree, request.grace_seconds)
+        self._ending = TreeEnding(child.tree, request.grace_seconds)
 
     async def run(
         self, on_line: OnLine | None, may_stay: Callable[[], bool] | None
@@ -463,7 +460,10 @@ class _Supervision:
             self._stop_feeding()
             for stream in self._streams:
                 stream.expect_end()
-            await self._read_rest()
+            # Through cancellation, too: the copies are complete.
+            while any(stream.is_read for stream in self._streams):
+                with anyio.CancelScope(shield=True):
+                    await self._next_change()
 
     async def _say_farewell(self) -> None:
         """Tells a process that is to be ended in the middle of its turn, and gives it a moment."""
@@ -498,9 +498,3 @@ class _Supervision:
             # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
             end_tree(self._tree, 0.0)
             raise
-
-    async def _read_rest(self) -> None:
-        """Through cancellation, too: the copies are complete."""
-        while any(stream.is_read for stream in self._streams):
-            with anyio.CancelScope(shield=True):
-                await self._next_change()

@@ -225,10 +225,10 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     first = ("python3", "-I", "-S", "-c", _FIRST, str(plan.port))
     options = [*_options(info.kind, plan, copies=copies), "--name", name, plan.image or "", *first]
     request = ProcessRequest((program, "run", *options), Path("/"), _client(), b" ", _CLOSE_SECONDS)
-    started = start_process(replace(request, spared=_SPARED))
-    if isinstance(started, str):
-        raise NoBoxError(started)
-    slot, child, said = LiveSlot(started), started[0], b""
+    child = start_process(replace(request, spared=_SPARED))
+    if isinstance(child, str):
+        raise NoBoxError(child)
+    slot, said = LiveSlot(child), b""
     pipe = io.FileIO(child.stdout, closefd=False)
     try:
         with anyio.move_on_after(_SECONDS):
@@ -237,7 +237,7 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
         await slot.end()
         raise
     if said != b"ready\n":
-        outcome = await supervise(replace(request, stdin=b""), *started, None)
+        outcome = await supervise(replace(request, stdin=b""), child, None)
         why = (outcome.stderr_tail.strip().splitlines() or ["it does not start"])[-1]
         fix = f"the image must be here (`{info.kind} pull`), with sh and python3 in it"
         raise NoBoxError(f"{info.kind} cannot run {plan.image}: {why}; {fix}")

@@ -49,7 +49,7 @@ def of_protocol(engine: CliEngine, conversation: Conversation, turns: int) -> fl
                 parser.outgoing = b""
                 parser.feed(child.stdout.readline())
             trial.live.parser = parser
-            trial.live.process = Child(child.pid, -1, -1), ProcessTree("")
+            trial.live.process = Child(child.pid, ProcessTree(""), -1, -1)
             seconds.append(time.perf_counter() - began)
     return median(seconds[1:])
 
@@ -70,10 +70,7 @@ async def of_turns(engine: CliEngine, conversation: Conversation, turns: int) ->
 
 
 def main(arguments: Sequence[str]) -> None:
-    with (
-        tempfile.TemporaryDirectory() as register,
-        process_register(Path(register), own_process=True),
-    ):
+    with tempfile.TemporaryDirectory() as place, process_register(Path(place), own_process=True):
         compare(*map(int, arguments), *(20, 5)[len(arguments) :])
 
 
