@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Captured, Searcher, capture
@@ -138,10 +139,8 @@ def _numbered(messages: Sequence[HistoryMessage], notes: list[str]) -> list[Hist
     pending: list[tuple[str, str | None]] = []
     """Calls without a result so far: the id, and as the history has it (several may be the same)"""
 
-    def give(call_id: str, status: str, content: str) -> None:
-        result = ToolResult.model_validate(
-            {"call_id": call_id, "status": status, "content": content}
-        )
+    def give(call_id: str, status: Literal["success", "error", "unknown"], content: str) -> None:
+        result = ToolResult(call_id=call_id, status=status, content=content)
         items.append(HistoryItem(role="tool", content=content, tool_result=result))
 
     for message in (*messages, None):
@@ -214,8 +213,7 @@ def _turn(number: int, questions: Sequence[HistoryItem], said: Sequence[HistoryI
     response = ""
     for item in said:
         if item.tool_result is not None:
-            result = TranscriptItem(type="tool_result", tool_result=item.tool_result)
-            transcript.append(result)
+            transcript.append(TranscriptItem(type="tool_result", tool_result=item.tool_result))
             continue
         if item.content:
             response = item.content
@@ -314,7 +312,7 @@ def _questions(
 ) -> tuple[list[_Question], _Question | None]:
     """In the order in which they were first asked, and the one that is still open."""
     search = Searcher()
-    questions: list[_Question] = []
+    questions: dict[str, _Question] = {}  # By what they ask, however it is spaced
     current: _Question | None = None
     for message in messages:
         if message.role == "user":
@@ -333,13 +331,7 @@ def _questions(
         named = (match.groupdict().get("question") or "").strip()
         rest = match.string[match.end() :].partition("\n")[0].strip()
         text = named or rest or match[0].strip()
-        known = next((q for q in questions if _folded(q.text) == _folded(text)), None)
-        current = known or _Question(text)
+        current = questions.setdefault(" ".join(text.split()).casefold(), _Question(text))
         current.answer = None
-        if known is None:
-            questions.append(current)
-    return questions, current if current is not None and current.answer is None else None
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    pending = current if current is not None and current.answer is None else None
+    return list(questions.values()), pending
