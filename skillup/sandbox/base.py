@@ -19,10 +19,7 @@ from skillup.schema.record import SandboxInfo
 from skillup.schema.suite import Limits
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store")  # Every box has them
-_MANAGERS = (
-    *("VOLTA_HOME", "NVM_DIR", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR"),
-    "PYENV_ROOT",
-)
+_MANAGERS = "VOLTA_HOME NVM_DIR FNM_DIR ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR PYENV_ROOT"
 """Folders of version managers: programs in there need the rest of it."""
 
 Start = Callable[[ProcessRequest], Awaitable[ProcessOutcome]]
@@ -98,18 +95,17 @@ class Box:
 
 NO_BOX = Box()
 _PROBE_SECONDS = 60.0
-_RLIMITS = {
-    "memory_mb": ("data", 20),
-    "file_mb": ("fsize", 20),
-    "open_files": ("nofile", 0),
-    "processes": ("nproc", 0),
-}
 
 
 def rlimits(limits: Limits) -> dict[str, int]:
     """By the system's names, in bytes."""
-    given = ((name, getattr(limits, key), unit) for key, (name, unit) in _RLIMITS.items())
-    return {name: value << unit for name, value, unit in given if value}
+    given = {
+        "data": (limits.memory_mb or 0) << 20,
+        "fsize": (limits.file_mb or 0) << 20,
+        "nofile": limits.open_files,
+        "nproc": limits.processes,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def outermost(paths: Iterable[Path], system: Sequence[str] = _SYSTEM) -> list[Path]:
@@ -131,7 +127,7 @@ def installation(command: Iterable[str], variables: Mapping[str, str]) -> list[P
     """
     found: dict[Path, None] = {}
     home = variables.get("HOME", "/")
-    managers = [Path(value) for name in _MANAGERS if (value := variables.get(name))]
+    managers = [Path(value) for name in _MANAGERS.split() if (value := variables.get(name))]
     managers = [place for place in managers if not Path(home).is_relative_to(place)]
     for word in command:
         place = word if "/" in word else shutil.which(word, path=variables.get("PATH"))
