@@ -139,14 +139,9 @@ def take_snapshot(
         elif entry.kind == "link":
             state = _link(root, entry)
         elif entry.kind == "file":
-            status = entry.status
-            stamps[path] = stamp = (
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                status.st_ino,
-            )
-            state = reader.file(entry, path, stamp)
+            now = entry.status
+            stamps[path] = now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino
+            state = reader.file(entry, path, stamps[path])
         if state is not None:
             files[path] = state
     for number, what, limit in (
