@@ -62,8 +62,7 @@ class LiveConversation:
         self.turns: list[TurnRecord] = list(trial.done)
         self.simulated_end: SimulatedEnd | None = None
         self.interruption: Interruption | None = None
-        self.waited = 0.0
-        """So many seconds it waited for its provider; they are no time of the trial's."""
+        self.waited = 0.0  # Seconds that it waited for its provider: no time of the trial's
         initial = trial.record.initial_variables
         self._system, self._answers = filled_once(self.case.input, initial)
         self.stop: str | None = None  # Why what would come next is not sent
@@ -125,7 +124,6 @@ class LiveConversation:
             skills={
                 name: path.relative_to(context.workspace).as_posix()
                 for name, path in context.skills.items()
-                if path.is_relative_to(context.workspace)
             },
             session_files=backup.files,
             workspace_sha256=backup.workspace,

@@ -190,8 +190,6 @@ class SharedPrefix:
         workspace, home = workspace.resolve(), home.resolve()
         skills = {
             name: workspace / path.relative_to(before.workspace)
-            if path.is_relative_to(before.workspace)
-            else path
             for name, path in before.skills.items()
         }
         context = context_of(request, workspace, home, added, skills, box=box)

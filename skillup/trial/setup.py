@@ -472,9 +472,8 @@ async def _trial_box(request: TrialRequest) -> Box | TurnError:
 def unreachable(request: TrialRequest, trial: TrialContext) -> TurnError | None:
     """The model of an agent that asks it past the gateway, in a box without network."""
     info = trial.box.info
-    if info is None or not trial.box.isolates or info.network or trial.gateway is not None:
-        return None
-    if not isinstance(request.engine, AddressedEngine):
+    closed = info is not None and trial.box.isolates and not info.network
+    if not closed or trial.gateway is not None or not isinstance(request.engine, AddressedEngine):
         return None
     what = f"no way leads from the sandbox to the model of {trial.profile.name}"
     why = "with this login, or `gateway: off`, its requests do not go through skillup"
