@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 CHUNK_BYTES = 64 << 10  # What a pipe holds; larger reads take a page table of their own
@@ -18,6 +19,7 @@ OnLine: TypeAlias = Callable[[bytes], object]  # Called with each line, without 
 Write: TypeAlias = Callable[[bytes], object]
 
 
+@dataclass(slots=True, eq=False)
 class OutputStream:
     """One output stream of one process: counted, masked, written down, cut into lines.
 
@@ -25,26 +27,23 @@ class OutputStream:
     complete. Beyond ``max_bytes`` the rest is counted and dropped.
     """
 
-    def __init__(
-        self,
-        write: Write | None = None,
-        max_bytes: int = sys.maxsize,
-        redact: Callable[[bytes], bytes] | None = None,
-    ) -> None:
-        self.total_bytes = 0
-        self.error: Exception | None = None  # Of the listener or the disk; the rest is dropped
-        self.on_change: Callable[[], object] = lambda: None  # At an error, too much, or the end
-        self._write_down, self._max_bytes, self._redact = write, max_bytes, redact
-        self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
-        self._tail = b""
-        self._descriptor: int | None = None  # While it is read
-        self._on_line: OnLine | None = None
-        self._idle: asyncio.TimerHandle | None = None
-        self._remaining_bytes = math.inf
+    write: Write | None = None
+    max_bytes: int = sys.maxsize
+    redact: Callable[[bytes], bytes] | None = None
+    total_bytes: int = 0
+    error: Exception | None = None  # Of the listener or the disk; the rest is dropped
+    on_change: Callable[[], object] = lambda: None  # At an error, too much, or the end
+    _parts: list[bytes] = field(default_factory=list)
+    """Joined once per line: appending to bytes would be quadratic."""
+    _tail: bytes = b""
+    _descriptor: int | None = None  # While it is read
+    _on_line: OnLine | None = None
+    _idle: asyncio.TimerHandle | None = None
+    _remaining_bytes: float = math.inf
 
     @property
     def over_limit(self) -> bool:
-        return self.total_bytes > self._max_bytes
+        return self.total_bytes > self.max_bytes
 
     @property
     def in_line(self) -> bool:
@@ -58,10 +57,10 @@ class OutputStream:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Takes the next chunk; returns the lines it finishes, masked."""
-        room = max(0, self._max_bytes - self.total_bytes)
+        room = max(0, self.max_bytes - self.total_bytes)
         self.total_bytes += len(chunk)
         chunk = chunk[:room]
-        if self._redact is None:
+        if self.redact is None:
             self._write(chunk)
         *ends, rest = chunk.split(b"\n")
         lines = [self._end_line(end, b"\n") for end in ends]
@@ -75,14 +74,14 @@ class OutputStream:
     def _end_line(self, end: bytes, newline: bytes) -> bytes:
         text = b"".join([*self._parts, end])
         self._parts = []
-        if self._redact is not None:
-            text = self._redact(text)
+        if self.redact is not None:
+            text = self.redact(text)
             self._write(text + newline)
         return text
 
     def _write(self, data: bytes) -> None:
-        if self._write_down is not None:
-            self._write_down(data)
+        if self.write is not None:
+            self.write(data)
         self._tail = (self._tail + data[-_TAIL_BYTES:])[-2 * _TAIL_BYTES :]
 
     @property

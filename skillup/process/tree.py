@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,6 +197,7 @@ def adopt_orphans(*, enabled: bool) -> None:
 running_trees: set[ProcessTree] = set()  # Of all turns that are running in this process
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class ProcessTree:
     """The processes of one turn, or without ``main`` all that inherited ``NAME=value``.
 
@@ -205,23 +207,17 @@ class ProcessTree:
     that came to us and that no turn could claim because several were running.
     """
 
-    def __init__(
-        self,
-        assignment: str,
-        *,
-        main: int | None = None,
-        started_after: float = 0.0,
-        takes_orphans: bool = False,
-        spared: frozenset[str] = frozenset(),
-    ) -> None:
-        self.main = main
-        self.assignment = assignment
-        self.spared = spared
-        self.started_after = started_after
-        self.known: set[tuple[int, float]] = set()
-        self._takes_orphans = takes_orphans or main is not None
-        self._quiet = False
-        if main is not None:
+    assignment: str = field(kw_only=False)
+    main: int | None = None
+    started_after: float = 0.0
+    takes_orphans: bool = False
+    spared: frozenset[str] = frozenset()
+    known: set[tuple[int, float]] = field(default_factory=set)
+    _quiet: bool = False  # By the latest look
+
+    def __post_init__(self) -> None:
+        if self.main is not None:
+            self.takes_orphans = True
             running_trees.add(self)
 
     def living(self) -> list[ProcessRow]:
@@ -299,7 +295,7 @@ class ProcessTree:
         # We start every process in a session of its own; a child of ours in another session that
         # we did not start is an orphan. While an older turn still runs, it might be that one's.
         is_orphan = (
-            self._takes_orphans
+            self.takes_orphans
             and _adopting == os.getpid()
             and own is not None
             and row.parent == own.pid
@@ -438,9 +434,8 @@ def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[Pro
         except (OSError, ValueError, KeyError, TypeError):
             continue
         row = read_row(pid)
-        if row and not row.zombie and abs(row.started - started) < _CLOCK_TOLERANCE_SECONDS:
-            continue
-        if host != platform.node():
+        lives = row and not row.zombie and abs(row.started - started) < _CLOCK_TOLERANCE_SECONDS
+        if lives or host != platform.node():
             continue
         ending = end_tree(ProcessTree(assignment, started_after=started), grace_seconds)
         ended += ending.leftover
