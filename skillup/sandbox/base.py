@@ -110,13 +110,9 @@ def rlimits(limits: Limits) -> dict[str, int]:
 
 def outermost(paths: Iterable[Path], system: Sequence[str] = _SYSTEM) -> list[Path]:
     """Without those that come with others, or with the system's."""
-    own, known = list(dict.fromkeys(paths)), [Path(place) for place in system]
-    others = [*own, *known]
-    return [
-        path
-        for path in own
-        if path not in known and not any(path != one and path.is_relative_to(one) for one in others)
-    ]
+    own, known = dict.fromkeys(paths), {Path(place) for place in system}
+    others = known.union(own)
+    return [path for path in own if path not in known and others.isdisjoint(path.parents)]
 
 
 def installation(command: Iterable[str], variables: Mapping[str, str]) -> list[Path]:
