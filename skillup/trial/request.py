@@ -43,8 +43,7 @@ class SimulatorPart:
 
     persona: Persona | None = None
     scenario: str | None = None
-    instruction: str | None = None
-    """What this one message is to do; None: it leads the conversation."""
+    instruction: str | None = None  # What this message is to do; None: it leads the conversation
     said: Sequence[tuple[str, str]] = ()
     """The live conversation so far: each user message, and the agent's answer to it."""
     history: Sequence[HistoryItem] = ()
@@ -103,18 +102,14 @@ class TrialRequest:
     run_id: str
     job: Job
     engine: Engine
-    streams: RawStreams
-    """Where the raw streams of the trial's processes go."""
-    keep_artifact: Callable[[str, bytes], None]
-    """Where the files that `collect_artifacts` names are copied to."""
+    streams: RawStreams  # Where the raw streams of the trial's processes go
+    keep_artifact: Callable[[str, bytes], None]  # Keeps a file that `collect_artifacts` names
     blobs: BlobStore
     scratch: Path
     """The trial's own directory for workspace and home; the caller makes and removes it."""
     environment: Mapping[str, str]
-    secrets: Secrets = NO_SECRETS
-    """What nothing of the run may show, beside what the engine knows of."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """From `--var`; they outrank the case's `vars`."""
+    secrets: Secrets = NO_SECRETS  # What nothing of the run may show; the engine may know more
+    variables: Mapping[str, str] = field(default_factory=dict)  # From `--var`; outrank `vars`
     attempt: int = 1
     seed: int = 0
     engine_version: str | None = None

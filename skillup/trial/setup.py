@@ -149,7 +149,7 @@ async def _open_in(
         record = record.model_copy(update={"execution_mode": "single_shot"})
     given = {**case.vars, **request.variables}
     try:
-        past = Past((), ())
+        past = Past()
         if case.input.history:
             past = await anyio.to_thread.run_sync(
                 past_of, case.input, given, abandon_on_cancel=True
@@ -235,11 +235,11 @@ async def _prepare(
         same_path(f"{request.scratch}/{name}") for name in ("home", "tmp", "workspace")
     )
     ensure_directory(home, 0o700)
+    ensure_directory(temporary, 0o700)
     # For git and setup commands: enough to find programs, and nothing of the user's own.
     kept = ("PATH", "LANG", "TZ")
     environment = {k: v for k, v in request.environment.items() if k in kept}
-    ensure_directory(temporary, 0o700)
-    environment["TMPDIR"] = str(temporary)
+    environment |= {"TMPDIR": str(temporary), "HOME": str(home)}
     marker = new_marker()
     made = await prepare_workspace(
         case.context,
@@ -248,7 +248,7 @@ async def _prepare(
         variables=variables,
         skills=skills,
         skill_directories=request.engine.skill_directories(),
-        env={**environment, "HOME": str(home), **added},
+        env={**environment, **added},
         marker=marker,
         setup_steps=[step.run for step in suite.environment.setup_steps],
         timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
