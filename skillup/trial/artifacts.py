@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError
@@ -108,13 +109,10 @@ def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list
 def _paths_of_checks(key: str, case: Case, variables: Mapping[str, str] | None) -> list[str]:
     """The files that checks name under `key`, but those with a name that has no value yet."""
     found: list[str] = []
+    given = case.vars if variables is None else variables
     for _, check, _ in all_checks(case):
         path: str | None = getattr(getattr(check, key), "path", None)
-        if path is None:
-            continue
-        try:
-            given = case.vars if variables is None else variables
-            found.append(path if check.literal else templates.render(path, given))
-        except templates.UnresolvedNameError:
-            continue
+        if path is not None:
+            with suppress(templates.UnresolvedNameError):
+                found.append(path if check.literal else templates.render(path, given))
     return found
