@@ -7,16 +7,14 @@ session.
 from __future__ import annotations
 
 import copy
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
-from skillup.engines.base import SessionForker, TrialContext
+from skillup.engines.base import SessionForker
 from skillup.engines.session_files import moved_text
 from skillup.sandbox.base import Box
 from skillup.schema.grade import Judging
@@ -184,10 +182,11 @@ class SharedPrefix:
         assert parent is not None
         live, case = parent.session, request.job.loaded.case
         before = live.context
-        workspace, home = request.scratch / "workspace", request.scratch / "home"
-        await anyio.to_thread.run_sync(_copy, before, workspace, home)
+        workspace, home = ((request.scratch / name).resolve() for name in ("workspace", "home"))
+        moved = partial(moved_text, old=str(before.workspace), new=str(workspace))
+        await anyio.to_thread.run_sync(copy_workspace, before.workspace, workspace, moved)
+        home.mkdir(mode=0o700, exist_ok=True)
         request.streams.copy_from(before.streams)
-        workspace, home = workspace.resolve(), home.resolve()
         skills = {
             name: workspace / path.relative_to(before.workspace)
             for name, path in before.skills.items()
@@ -204,13 +203,10 @@ class SharedPrefix:
             return placed
         if placed.error is not None:
             return placed.error
-        variables = {
-            name: moved_text(value, str(before.workspace), str(workspace))
-            for name, value in parent.variables.items()
-        }
-        moved = [name for name in sorted(variables) if variables[name] != parent.variables[name]]
+        variables = {name: moved(value) for name, value in parent.variables.items()}
+        changed = [name for name in sorted(variables) if variables[name] != parent.variables[name]]
         where = "holds a path of the workspace, and means the same place of this fork's copy"
-        notes = [*self.record.notes, *(f"<<{name}>> {where}" for name in moved), *placed.notices]
+        notes = [*self.record.notes, *(f"<<{name}>> {where}" for name in changed), *placed.notices]
         start = {name: getattr(self.record, name) for name in _INHERITED}
         root, known = request.job.suite.root, self.record.initial_variables
         start["references"] = keep_references(case, root, request.blobs, known)
@@ -218,19 +214,9 @@ class SharedPrefix:
         snapshot = await look_at(workspace, request.blobs)
         state = placed.session, placed.fingerprint or live.fingerprint, live.messages
         forked = LiveSession(engine, context, request.blobs, snapshot, *state)
-        places = str(before.workspace), str(workspace)
-        forked.prompts = tuple(moved_text(prompt, *places) for prompt in live.prompts)
-        return OpenTrial(
-            request,
-            record,
-            forked,
-            case.input.all_turns(),
-            variables,
-            self._turns(owner),
-            self.used_seconds,
-            self.earlier_seconds,
-            self._judging(owner),
-        )
+        forked.prompts = tuple(map(moved, live.prompts))
+        earlier = self._turns(owner), self.used_seconds, self.earlier_seconds, self._judging(owner)
+        return OpenTrial(request, record, forked, case.input.all_turns(), variables, *earlier)
 
 
 async def run_shared_prefix(
@@ -256,17 +242,3 @@ async def run_shared_prefix(
     record = await record_on_error(run, record, clock)
     used, waited = (live.used_seconds(), live.waited) if live is not None else (0.0, 0.0)
     return SharedPrefix(record, live, used, time.monotonic() - clock - waited)
-
-
-def _copy(parent: TrialContext, workspace: Path, home: Path) -> None:
-    """Workspace and streams; links with a whole path into the old workspace lead into the new."""
-    copy_workspace(parent.workspace, workspace)
-    for folder, names, files in os.walk(workspace):
-        for path in (Path(folder, name) for name in (*names, *files)):
-            if path.is_symlink():
-                target = os.readlink(path)  # noqa: PTH115 - its exact spelling
-                changed = moved_text(target, str(parent.workspace), str(workspace))
-                if changed != target:
-                    path.unlink()
-                    os.symlink(changed, path)  # noqa: PTH211 - the same
-    home.mkdir(mode=0o700, exist_ok=True)

@@ -169,17 +169,22 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def copy_workspace(source: Path, destination: Path) -> None:
+def copy_workspace(source: Path, destination: Path, moved: Callable[[str], str] = str) -> None:
     """Copies a workspace, to go on in the copy; ``destination`` is made, or empty.
 
-    Links stay as they are, wherever they lead: the agent made them. Raises OSError.
+    Links are kept, wherever they lead: the agent made them. Raises OSError.
     """
     destination.mkdir(parents=True, exist_ok=True)
-    copy_entries(list_tree(source), source, destination)
+    copy_entries(list_tree(source), source, destination, moved)
 
 
-def copy_entries(entries: Iterable[Entry], source: Path, destination: Path) -> None:
-    """With permissions, times and links; FIFOs, sockets and devices are left out."""
+def copy_entries(
+    entries: Iterable[Entry], source: Path, destination: Path, moved: Callable[[str], str] = str
+) -> None:
+    """With permissions, times and links; FIFOs, sockets and devices are left out.
+
+    `moved` says of each link's target what it is in the copy.
+    """
     directories = []
     for entry in entries:
         target = destination / entry.path
@@ -188,7 +193,7 @@ def copy_entries(entries: Iterable[Entry], source: Path, destination: Path) -> N
             directories.append(entry.path)
         elif entry.kind == "link":
             # Not through Path: it would change the target's spelling (`./a` to `a`).
-            os.symlink(os.readlink(source / entry.path), target)  # noqa: PTH115, PTH211
+            os.symlink(moved(os.readlink(source / entry.path)), target)  # noqa: PTH115, PTH211
         elif entry.kind == "file":
             shutil.copy2(source / entry.path, target)
     # Innermost first and last of all: a read-only directory takes no more files, and every new
