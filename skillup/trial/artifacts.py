@@ -61,19 +61,15 @@ def keep_references(
     for path in reference_paths(case, variables):
         file = suite_root / path
         if file not in blobs.references:
-            blobs.references[file] = None
-            found = read_reference(path, suite_root)
-            if found is not None:
-                sha, size = blobs.put(found[0]), len(found[0])
-                blobs.references[file] = FileState(sha256=sha, size=size, executable=found[1])
+            blobs.references[file] = _kept_reference(path, suite_root, blobs)
         state = blobs.references[file]
         if state is not None:
             kept[path] = state
     return kept
 
 
-def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
-    """The content of a file of the suite, and whether it is executable; None: it cannot be read.
+def _kept_reference(path: str, suite_root: Path, blobs: BlobStore) -> FileState | None:
+    """A file of the suite, stored; None: it cannot be read.
 
     Nothing outside of the project is, unless the user trusts the suite: a template in `path` may
     have become anything by now. Nor is a pipe or a device, which might never end.
@@ -82,9 +78,11 @@ def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
         return None
     file = suite_root / path
     try:
-        return read_file(file), bool(file.stat().st_mode & 0o100)
+        content, mode = read_file(file), file.stat().st_mode
     except (OSError, InvalidFilesError):
         return None
+    executable = bool(mode & 0o100)
+    return FileState(sha256=blobs.put(content), size=len(content), executable=executable)
 
 
 def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
