@@ -52,14 +52,12 @@ def read_row(pid: int) -> ProcessRow | None:
         return row_of_psutil(pid)
     try:
         descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        try:
+            text = os.read(descriptor, 4096)
+        finally:
+            os.close(descriptor)
+    except OSError:  # there is none, or it ended in between
         return None
-    try:
-        text = os.read(descriptor, 4096)
-    except OSError:  # it ended in between
-        return None
-    finally:
-        os.close(descriptor)
     # The name stands in parentheses and may itself hold spaces and parentheses.
     opened, closed = text.find(b"("), text.rfind(b")")
     fields = text[closed + 2 :].split()
