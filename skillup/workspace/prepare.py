@@ -76,7 +76,11 @@ async def prepare_workspace(
     def place_files() -> None:
         disk.ensure_directory(root)
         if context.fixture is not None:
-            _copy_fixture((suite_root / context.fixture).resolve(), root)
+            source = (suite_root / context.fixture).resolve()
+            if not source.is_dir():
+                raise PreparationError(f"`context.fixture`: there is no directory {source}")
+            # Not links that lead out: the agent would work on the original.
+            disk.copy_entries(list(_checked(disk.list_tree(source), source)), source, root)
         _write_inline_files(root, context.files, None if context.literal else variables)
 
     def install() -> list[InstalledSkill]:
@@ -106,20 +110,11 @@ async def prepare_workspace(
     except OSError as error:
         disk.refuse_full_disk(error, destination)
         where = f" ({error.filename})" if error.filename else ""
-        return TurnError(
-            kind="setup",
-            message=f"the workspace could not be prepared: {error.strerror or error}{where}; "
-            "see that the file can be read and the disk has room",
-        )
+        what = f"the workspace could not be prepared: {error.strerror or error}{where}"
+        fix = "see that the file can be read and the disk has room"
+        return TurnError(kind="setup", message=f"{what}; {fix}")
     filled = context.fixture or context.files or context.git or installed or commands
     return PreparedWorkspace(root, tuple(installed), not filled)
-
-
-def _copy_fixture(source: Path, destination: Path) -> None:
-    """Refuses links that lead out, as the agent would work on the original, and FIFOs and such."""
-    if not source.is_dir():
-        raise PreparationError(f"`context.fixture`: there is no directory {source}")
-    disk.copy_entries(list(_checked(disk.list_tree(source), source)), source, destination)
 
 
 def _checked(entries: Iterable[disk.Entry], root: Path) -> Iterator[disk.Entry]:
