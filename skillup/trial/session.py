@@ -278,11 +278,9 @@ class AgentWatcher:
         self._job, self._notify = job, notify
 
     def __call__(self, text: str) -> None:
-        """The agent is doing something."""
         self._notify(TrialEvent(self._job, "activity", text=text))
 
     def item(self, item: TranscriptItem) -> None:
-        """The transcript has one item more."""
         self._notify(TrialEvent(self._job, "item", item=item))
 
 
@@ -365,11 +363,9 @@ def internal_error(defect: Exception) -> TurnError:
 
 def no_resume_error(engine: str) -> TurnError:
     """An engine cannot go on with a session, and the case has several messages."""
-    return TurnError(
-        kind="no_resume",
-        message=f"{engine} cannot resume a session, and this case has several turns; "
-        "use another engine, or set `on_no_resume: single_shot` in eval.yaml",
-    )
+    what = f"{engine} cannot resume a session, and this case has several turns"
+    fix = "use another engine, or set `on_no_resume: single_shot` in eval.yaml"
+    return TurnError(kind="no_resume", message=f"{what}; {fix}")
 
 
 def not_sent(

@@ -213,11 +213,9 @@ def case_problem(request: TrialRequest) -> TurnError | None:
     lead = lead_of(case)
     most = lead.max_turns if lead is not None else len(case.input.all_turns())
     if most > 1 and not isinstance(request.engine, SessionResumer):
-        return TurnError(
-            kind="no_resume",
-            message=f"{request.engine.name} cannot resume a session, and a simulated user answers "
-            "what the agent said before; use another engine (single_shot is no way out here)",
-        )
+        what = f"{request.engine.name} cannot resume a session, and a simulated user answers what "
+        fix = "the agent said before; use another engine (single_shot is no way out here)"
+        return TurnError(kind="no_resume", message=what + fix)
     return None
 
 
@@ -359,32 +357,18 @@ async def _resume(
     context = context_of(request, workspace, home, added, skills, session_id=session_id, box=box)
     record, done = checkpoint.record, checkpoint.record.turns
     request.streams.remove_from(len(done) + 1)
-    session = LiveSession(
-        request.engine,
-        context,
-        request.blobs,
-        snapshot,
-        checkpoint.session.session_id,
-        checkpoint.session,
-        checkpoint.messages,
-        prompts=tuple(
-            one.content for turn in done for one in turn.executed() if not one.slash_command
-        ),
-    )
+    state = checkpoint.session.session_id, checkpoint.session, checkpoint.messages
+    session = LiveSession(request.engine, context, request.blobs, snapshot, *state)
+    sent = (one for turn in done for one in turn.executed())
+    session.prompts = tuple(one.content for one in sent if not one.slash_command)
     many = "turn 1 was" if len(done) == 1 else f"turns 1–{len(done)} were"
     note = f"resumed after turn {len(done)}: {many} run by an earlier start of the run"
-    update = {"turns": [], "judging": None, "notes": [*record.notes, note]}
-    return OpenTrial(
-        request,
-        record.model_copy(update=update),
-        session,
-        with_unanswered(case.input.all_turns(), past.unanswered),
-        dict(checkpoint.variables),
-        tuple(done),
-        checkpoint.elapsed_seconds,
-        checkpoint.elapsed_ms / 1000,
-        record.judging,
+    earlier = done, checkpoint.elapsed_seconds, checkpoint.elapsed_ms / 1000, record.judging
+    turns = with_unanswered(case.input.all_turns(), past.unanswered)
+    record = record.model_copy(
+        update={"turns": [], "judging": None, "notes": [*record.notes, note]}
     )
+    return OpenTrial(request, record, session, turns, dict(checkpoint.variables), *earlier)
 
 
 # The box of a trial: made of what its suite asks for, and what its agent needs to run in it.
