@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
 from skillup.schema.profile import Profile
-from skillup.schema.record import ErrorKind, TurnError
+from skillup.schema.record import ErrorKind, TurnError, TurnRecord, Usage, total_cost, total_usage
 
 REFUSALS: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "quota"})
 ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
@@ -202,3 +202,25 @@ class _Provider:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
+
+
+def with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
+    """`sent`, with what was refused before."""
+    seconds = f"{math.ceil(waited)} s"
+    if refused:
+        kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
+        times = "once" if len(refused) == 1 else f"{len(refused)} times"
+        why = f"the provider refused the message {times} ({kinds})"
+        note = f"{why}; it was sent again after {seconds}"
+    elif waited >= 1:
+        note = f"the message was sent after {seconds}: the provider had refused others"
+    else:
+        return sent
+    tries = [*refused, sent]
+    usage = total_usage(turn.usage for turn in tries)
+    update = {
+        "notes": [*sent.notes, note],
+        "usage": Usage(**usage) if usage else None,
+        "cost_usd": total_cost(turn.cost_usd for turn in tries),
+    }
+    return sent.model_copy(update=update)

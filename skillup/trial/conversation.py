@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,28 +22,32 @@ from skillup.checks.evaluate import (
 )
 from skillup.checks.text import capture
 from skillup.engines.base import TurnRequest
-from skillup.ratelimit import ANSWERED, REFUSALS
+from skillup.errors import FullDiskError, RunDirectoryError
+from skillup.ratelimit import ANSWERED, REFUSALS, with_refusals
 from skillup.schema import templates
 from skillup.schema.case import PostCondition, Turn
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, Judging, deciding
+from skillup.schema.grade import Judging, deciding
 from skillup.schema.record import (
     Checkpoint,
     ErrorKind,
     SimulatedEnd,
     TurnError,
     TurnRecord,
-    Usage,
     joined,
     total_cost,
-    total_usage,
 )
 from skillup.schema.suite import Lead, lead_of, needs_simulator
-from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
-from skillup.trial.session import not_sent
+from skillup.trial.request import (
+    THE_RUNS_END,
+    Interruption,
+    SimulatorMessage,
+    SimulatorPart,
+    TrialEvent,
+)
+from skillup.trial.session import first_error, internal_error, not_sent, unwritten, with_error
 from skillup.trial.setup import OpenTrial, filled_once, request_digest
-from skillup.trial.simulated_user import next_message, unwritten
-from skillup.workspace.disk import do_beside
+from skillup.workspace.disk import do_beside, refuse_full_disk
 
 T = TypeVar("T")
 
@@ -150,7 +153,7 @@ class LiveConversation:
                 self.simulated_end = SimulatedEnd(stop="limit", reason=reason)
                 return
             number = len(self.turns) + 1
-            written = await self._write(messages_left=max(left, 0), may_stop=bool(self.turns))
+            written = await self._write(messages_left=max(left, 0))
             if written.error is None and written.stop is not None:
                 end = SimulatedEnd(stop=written.stop, reason=written.reason, info=written.info)
                 if written.text is not None and left > 0:  # last words, which are answered
@@ -175,7 +178,7 @@ class LiveConversation:
         result: str | TurnRecord
         if message is None and turn.respond is not None:
             instruction = templates.escape(turn.respond) if turn.literal else turn.respond
-            message = await self._write(instruction=instruction)
+            message = await self._write(instruction)
         if message is None:
             result = self._filled_in(turn.content or "", literal=turn.literal)
         elif message.error is not None or message.text is None:
@@ -199,16 +202,57 @@ class LiveConversation:
         if self.stop is None and self.case.on_turn_failure == "stop":
             self.stop = await self._stop_for_assertions(result, turn)
 
-    async def _write(self, **how: Any) -> SimulatorMessage:
-        """The next message of the simulated user's."""
-        limit = self.case.timeout_seconds
+    async def _write(
+        self, instruction: str | None = None, messages_left: int | None = None
+    ) -> SimulatorMessage:
+        """The simulated user's next message, within the time left; an error names its turn.
+
+        Without an `instruction` the user leads, and may write so many messages more.
+        """
+        request, case, number = self.request, self.case, len(self.turns) + 1
+
+        def failed(kind: ErrorKind, message: str) -> SimulatorMessage:
+            return SimulatorMessage(error=TurnError(kind=kind, message=f"turn {number}: {message}"))
+
+        led, user = case.input.conversation, case.user_simulator
+        said = [(step.content, step.response) for turn in self.turns for step in turn.executed()]
+        try:
+            part = SimulatorPart(
+                persona=templates.fill("persona", led and led.persona, self.variables),
+                scenario=templates.fill("scenario", user and user.scenario, self.variables),
+                instruction=templates.fill("instruction", instruction, self.variables),
+                said=said,
+                history=self.record.history,
+                messages_left=messages_left,
+                may_stop=instruction is None and bool(self.turns),
+            )
+        except templates.UnresolvedNameError as missing:
+            return failed("template", f"{missing}; nobody was asked")
+        if request.simulator is None:
+            return failed("judge", "there is nobody to play the user")
+        self._notify("activity", 0, 0, "the simulated user is writing")
+        message: SimulatorMessage | None = None
+        limit = case.timeout_seconds
         seconds = None if limit is None else max(0.0, limit - self.used_seconds())
-        request, history = self.request, self.record.history
-        written = await next_message(request, history, self.turns, self.variables, seconds, **how)
-        refused = written.error is not None and written.error.kind in THE_RUNS_END
-        if refused and request.throttle is not None:
+        with anyio.move_on_after(seconds):
+            try:
+                message = await request.simulator(part)
+            except (RunDirectoryError, FullDiskError):
+                raise
+            except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
+                if isinstance(defect, OSError):
+                    refuse_full_disk(defect)
+                return SimulatorMessage(error=internal_error(defect))
+        if message is None:
+            what = f"the conversation's {limit:g} s were used up while the simulated user was"
+            return failed("timeout", f"{what} writing; raise `timeout_seconds`")
+        if message.error is None:
+            return message
+        if message.error.kind in THE_RUNS_END and request.throttle is not None:
             self.interruption = Interruption("run_ended")
-        return written
+        text = f"turn {number}: {message.error.message}"
+        error = message.error.model_copy(update={"message": text})
+        return SimulatorMessage(info=message.info, error=error)
 
     def _filled_in(self, content: str, *, literal: bool) -> str | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
@@ -258,9 +302,9 @@ class LiveConversation:
             answer, lambda context: evaluate_checks(checks, context), within=within
         )
         what = "the check `{}`, on which a follow-up depends, could not be evaluated"
-        error = _first_error(results, what)  # then nobody knows what is next
+        error = first_error(results, what)  # then nobody knows what is next
         if error is not None:
-            return _with_error(answer, error), False
+            return with_error(answer, error), False
         done: list[TurnRecord] = []
         passed = passes(results)
         for place, check in follow_ups(checks, results):
@@ -277,7 +321,7 @@ class LiveConversation:
                 followed, mended = await self._follow_up(nested, followed, turn, sent)
             done.append(followed)
             if followed.error is not None:
-                answer = _with_error(answer, followed.error)
+                answer = with_error(answer, followed.error)
                 return answer.model_copy(update={"follow_ups": done}), False
             if mended:
                 passed = True
@@ -305,15 +349,15 @@ class LiveConversation:
             if result.error is None or result.error.kind not in REFUSALS:
                 if result.error is None or result.error.kind in ANSWERED:
                     throttle.accepted()
-                return _with_refusals(result, refused, paused)
+                return with_refusals(result, refused, paused)
             if throttle.refused(result.error) is not None:
                 if throttle.closed:
                     self.interruption = Interruption("run_ended")
-                return _with_refusals(result, refused, paused)
+                return with_refusals(result, refused, paused)
             problem = await session.restore(backup)
             if problem is not None:
                 self.interruption = Interruption("restart", problem)
-                return _with_refusals(result, refused, paused)
+                return with_refusals(result, refused, paused)
             refused.append(result)
             session.context.streams.set_aside(stem, "refused")
             self.waited += time.monotonic() - began
@@ -355,9 +399,9 @@ class LiveConversation:
             answer, lambda context: evaluate_set(gate, context, role="post_condition")
         )
         answer = answer.model_copy(update={"post_condition": results})
-        error = _first_error(results, "the post-condition `{}` could not be evaluated")
+        error = first_error(results, "the post-condition `{}` could not be evaluated")
         if error is not None:
-            return _with_error(answer, error)
+            return with_error(answer, error)
         failed = next((result for result in results if not result.passed), None)
         update: dict[str, Any] = {"post_condition_passed": failed is None}
         if failed is not None:
@@ -386,7 +430,7 @@ class LiveConversation:
             return result
         text = f"turn {result.turn_number}: {found.miss}"
         error = TurnError(kind="capture", message=text, evidence=answer.response[:2000])
-        return _with_error(result, error).model_copy(update={"captures": found.values})
+        return with_error(result, error).model_copy(update={"captures": found.values})
 
     async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
         """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on.
@@ -398,9 +442,9 @@ class LiveConversation:
         )
         results = [*own, *(result for one in sent for result in one.checks)]
         what = "the check `{}` could not be evaluated (on_turn_failure: stop)"
-        error = _first_error(results, what)
+        error = first_error(results, what)
         if error is not None:
-            self.turns[-1] = _with_error(result, error)
+            self.turns[-1] = with_error(result, error)
             return _why_stop(self.turns[-1])
         decisive, threshold = deciding(own, sent, passed_on), self.case.pass_threshold
         failed = unmet(decisive)
@@ -434,44 +478,6 @@ class LiveConversation:
 
     def _notify(self, kind: Any, number: int, turns: int, text: str = "", **more: Any) -> None:
         self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text, **more))
-
-
-def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
-    """`sent`, with what was refused before."""
-    seconds = f"{math.ceil(waited)} s"
-    if refused:
-        kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
-        times = "once" if len(refused) == 1 else f"{len(refused)} times"
-        why = f"the provider refused the message {times} ({kinds})"
-        note = f"{why}; it was sent again after {seconds}"
-    elif waited >= 1:
-        note = f"the message was sent after {seconds}: the provider had refused others"
-    else:
-        return sent
-    tries = [*refused, sent]
-    usage = total_usage(turn.usage for turn in tries)
-    update = {
-        "notes": [*sent.notes, note],
-        "usage": Usage(**usage) if usage else None,
-        "cost_usd": total_cost(turn.cost_usd for turn in tries),
-    }
-    return sent.model_copy(update=update)
-
-
-def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
-    """Of the first check that could not be evaluated; `what` has a place for its name.
-
-    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
-    """
-    broken = next((result for result in results if result.error is not None), None)
-    if broken is None:
-        return None
-    text = f"{what.format(broken.name)}: {broken.error}"
-    return TurnError(kind=broken.error_kind or "judge", message=text)
-
-
-def _with_error(turn: TurnRecord, error: TurnError) -> TurnRecord:
-    return turn.model_copy(update={"status": "error", "reason": error.message, "error": error})
 
 
 def _why_stop(turn: TurnRecord) -> str | None:

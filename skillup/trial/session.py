@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,9 +31,10 @@ from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.gateway.meter import Route
 from skillup.ratelimit import REFUSALS
+from skillup.schema.grade import CheckResult
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TranscriptItem, TurnError, TurnRecord, utc_now
-from skillup.trial.request import TrialEvent
+from skillup.trial.request import SimulatorMessage, TrialEvent
 from skillup.workspace.disk import LargeTreeError, do_beside, list_tree, refuse_full_disk
 from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
 
@@ -376,3 +377,26 @@ def not_sent(
     return TurnRecord(
         turn_number=number, status=status, reason=reason, content=content, error=error
     )
+
+
+def unwritten(number: int, message: SimulatorMessage, content: str = "") -> TurnRecord:
+    """The turn whose message was not written; `content`: the case's instruction for it, if any."""
+    error = message.error or TurnError(kind="judge", message="the simulated user wrote nothing")
+    turn = not_sent(number, content, error.message, error=error)
+    return turn.model_copy(update={"source": "simulator", "simulator": message.info})
+
+
+def first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
+    """Of the first check that could not be evaluated; `what` has a place for its name.
+
+    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
+    """
+    broken = next((result for result in results if result.error is not None), None)
+    if broken is None:
+        return None
+    text = f"{what.format(broken.name)}: {broken.error}"
+    return TurnError(kind=broken.error_kind or "judge", message=text)
+
+
+def with_error(turn: TurnRecord, error: TurnError) -> TurnRecord:
+    return turn.model_copy(update={"status": "error", "reason": error.message, "error": error})
