@@ -124,10 +124,8 @@ def _checked(entries: Iterable[disk.Entry], root: Path) -> Iterator[disk.Entry]:
         if entry.kind == "special":
             raise PreparationError(f"{place} is a FIFO, socket or device; remove or exclude it")
         if entry.kind == "link" and not disk.stays_inside(root, entry.path):
-            raise PreparationError(
-                f"the symbolic link {place} leads out of {root}; replace it by what it points to, "
-                "or by a relative link within"
-            )
+            fix = "replace it by what it points to, or by a relative link within"
+            raise PreparationError(f"the symbolic link {place} leads out of {root}; {fix}")
         yield entry
 
 
@@ -152,11 +150,9 @@ def _write_inline_files(
             raise PreparationError(message, kind="template") from None
         except OSError as error:
             disk.refuse_full_disk(error, workspace)
-            reason = error.strerror or str(error)
-            raise PreparationError(
-                f"`context.files` cannot write {path!r}: {reason}; "
-                "is there a directory, a file or a link of the fixture in its way?"
-            ) from error
+            what = f"`context.files` cannot write {path!r}: {error.strerror or error}"
+            fix = "is there a directory, a file or a link of the fixture in its way?"
+            raise PreparationError(f"{what}; {fix}") from error
 
 
 async def _run_setup_command(box: Box, request: ProcessRequest, where: str) -> None:
@@ -273,10 +269,8 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
             commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
             await git.run(*commit, failure="git could not commit the workspace's files")
     elif (context.checkout or context.remotes) and is_new:
-        raise PreparationError(
-            "`context.git` wants a branch or a remote, but the workspace is no repository; "
-            "set `init: true`"
-        )
+        what = "`context.git` wants a branch or a remote, but the workspace is no repository"
+        raise PreparationError(f"{what}; set `init: true`")
     if context.checkout is not None and not is_new:
         revision = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
         known = await git.run(*revision)
@@ -383,10 +377,8 @@ def install_skill(
             raise PreparationError(refused + problem)
         place = workspace / directory
         if os.path.lexists(place):
-            raise PreparationError(
-                f"{refused}it is there already; give skills in `skills` only, each once, and not "
-                "in a fixture as well"
-            )
+            fix = "give skills in `skills` only, each once, and not in a fixture as well"
+            raise PreparationError(f"{refused}it is there already; {fix}")
         if not place.resolve().is_relative_to(workspace.resolve()):
             raise PreparationError(f"{refused}a link of the fixture leads out of the workspace")
         for path, source, _ in files:
