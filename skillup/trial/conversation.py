@@ -190,14 +190,9 @@ class LiveConversation:
             result = await self._run_turn(turn, result, message)
         self.turns.append(result)
         messages = list(result.executed())
-        self._notify(
-            "turn_ended",
-            number,
-            of,
-            result.status,
-            tokens=total_cost(one.usage.tokens() for one in messages if one.usage is not None),
-            cost_usd=total_cost(one.cost_usd for one in messages),
-        )
+        tokens = total_cost(one.usage.tokens() for one in messages if one.usage is not None)
+        cost = total_cost(one.cost_usd for one in messages)
+        self._notify("turn_ended", number, of, result.status, tokens=tokens, cost_usd=cost)
         self.stop = _why_stop(result)
         if self.stop is None and self.case.on_turn_failure == "stop":
             self.stop = await self._stop_for_assertions(result, turn)

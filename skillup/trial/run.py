@@ -79,15 +79,8 @@ async def close_trial(conversation: LiveConversation) -> Record:
     """The record of a conversation that is over, and the artifacts beside it."""
     record, live, request = conversation.record, conversation.session, conversation.request
     globs = request.job.loaded.case.collect_artifacts
-    missed = await do_beside(
-        not globs,
-        collect_artifacts,
-        globs,
-        live.snapshot,
-        live.context.workspace,
-        live.blobs,
-        request.keep_artifact,
-    )
+    given = globs, live.snapshot, live.context.workspace, live.blobs, request.keep_artifact
+    missed = await do_beside(not globs, collect_artifacts, *given)
     return ended(
         record,
         conversation.began + conversation.waited,

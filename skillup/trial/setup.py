@@ -29,14 +29,7 @@ from skillup.sandbox.base import NO_BOX, Box, BoxPlan, NoBoxError, installation
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn, UserAnswer
 from skillup.schema.grade import Judging
-from skillup.schema.record import (
-    Checkpoint,
-    EngineInfo,
-    Record,
-    TurnError,
-    TurnRecord,
-    utc_now,
-)
+from skillup.schema.record import Checkpoint, EngineInfo, Record, TurnError, TurnRecord, utc_now
 from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
