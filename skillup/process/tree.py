@@ -265,16 +265,12 @@ class ProcessTree:
         while above is not None and above.parent not in not_ours:
             not_ours.add(above.parent)
             above = table.get(above.parent)
+        rows = [row for row in table.values() if row.pid not in not_ours]
         children: dict[int, list[ProcessRow]] = {}
-        for row in table.values():
-            if row.pid not in not_ours:
-                children.setdefault(row.parent, []).append(row)
+        for row in rows:
+            children.setdefault(row.parent, []).append(row)
         found: dict[int, ProcessRow] = {}
-        heads = [
-            row
-            for row in table.values()
-            if row.pid not in not_ours and self._is_head(row, own, others)
-        ]
+        heads = [row for row in rows if self._is_head(row, own, others)]
         while heads:
             row = heads.pop()
             if row.pid not in found:
