@@ -116,13 +116,9 @@ class BubblewrapBox(Box):
         kept = {k: v for k, v in given.items() if not k.startswith(_LOADER)}
         said = [word for k in given.keys() - kept for word in ("--setenv", k, given[k])]
         inside = ("--chdir", os.fspath(request.cwd), "--", *self.start, *request.argv)
-        return replace(
-            request,
-            argv=(*self.command, *said, *inside),
-            env=kept,
-            # A signal to it would kill all at once; inside, agents have something to say.
-            spared=frozenset({NAME}),
-        )
+        # A signal to it would kill all at once; inside, agents have something to say.
+        spared = frozenset({NAME})
+        return replace(request, argv=(*self.command, *said, *inside), env=kept, spared=spared)
 
 
 def _temporary(plan: BoxPlan) -> Iterator[str]:
