@@ -19,6 +19,8 @@ from skillup.schema.record import ErrorKind, TurnError, TurnRecord, Usage, total
 REFUSALS: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "quota"})
 ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
 """The agent was answered, and at most its own limit ended the turn."""
+THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
+"""Errors of a simulated user that end the run: the trial has no result."""
 WAIT_SECONDS = 600.0
 """How long rate limits and overload are waited out, where nobody says."""
 MANY_REFUSALS = 8

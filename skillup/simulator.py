@@ -23,12 +23,13 @@ from skillup.judges.question import PROMPTS, AnswerForm, AskModel, ModelQuestion
 from skillup.judges.question import Reason as NotBlank
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.plan import Job
+from skillup.ratelimit import THE_RUNS_END
 from skillup.schema.case import Case
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import SimulatorInfo, TurnError
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
-from skillup.trial.request import THE_RUNS_END, SimulatedUser, SimulatorMessage, SimulatorPart
+from skillup.trial.request import SimulatedUser, SimulatorMessage, SimulatorPart
 
 _TEMPERATURE = 1.0  # Trials of one case are to differ, as people do
 USER = "user"

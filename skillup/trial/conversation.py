@@ -23,7 +23,7 @@ from skillup.checks.evaluate import (
 from skillup.checks.text import capture
 from skillup.engines.base import TurnRequest
 from skillup.errors import FullDiskError, RunDirectoryError
-from skillup.ratelimit import ANSWERED, REFUSALS, with_refusals
+from skillup.ratelimit import ANSWERED, REFUSALS, THE_RUNS_END, with_refusals
 from skillup.schema import templates
 from skillup.schema.case import PostCondition, Turn
 from skillup.schema.checks import Check
@@ -38,13 +38,7 @@ from skillup.schema.record import (
     total_cost,
 )
 from skillup.schema.suite import Lead, lead_of, needs_simulator
-from skillup.trial.request import (
-    THE_RUNS_END,
-    Interruption,
-    SimulatorMessage,
-    SimulatorPart,
-    TrialEvent,
-)
+from skillup.trial.request import Interruption, SimulatorMessage, SimulatorPart, TrialEvent
 from skillup.trial.session import first_error, internal_error, not_sent, unwritten, with_error
 from skillup.trial.setup import OpenTrial, filled_once, request_digest
 from skillup.workspace.disk import do_beside, refuse_full_disk

@@ -17,7 +17,6 @@ from skillup.schema.case import Persona
 from skillup.schema.grade import Judging
 from skillup.schema.record import (
     Checkpoint,
-    ErrorKind,
     HistoryItem,
     Record,
     SimulatorInfo,
@@ -32,9 +31,6 @@ if TYPE_CHECKING:  # It brings an HTTP library
 T = TypeVar("T")
 
 # The seam between a conversation and whoever plays its user.
-
-THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
-"""Errors of a simulated user that end the run: the trial has no result."""
 
 
 @frozen
