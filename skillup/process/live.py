@@ -67,10 +67,12 @@ class LiveSlot:
             self.process = process
         return outcome
 
-    async def end(self) -> None:
-        """Ends the process, also for whoever is cancelled."""
+    async def end(self) -> str:
+        """Ends the process, also for whoever is cancelled; the last of what it said as errors."""
         process, self.process = self.process, None
-        if process is not None:
-            request = ProcessRequest((), Path(), {}, timeout_seconds=_CLOSE_SECONDS)
-            with anyio.CancelScope(shield=True):
-                await supervise(request, process, None)
+        if process is None:
+            return ""
+        request = ProcessRequest((), Path(), {}, timeout_seconds=_CLOSE_SECONDS)
+        with anyio.CancelScope(shield=True):
+            outcome = await supervise(request, process, None)
+        return outcome.stderr_tail

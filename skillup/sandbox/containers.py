@@ -23,13 +23,7 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.process.live import LiveSlot
-from skillup.process.run import (
-    ProcessOutcome,
-    ProcessRequest,
-    run_process,
-    start_process,
-    supervise,
-)
+from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, start_process
 from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE
 from skillup.sandbox import channel, transfer
 from skillup.sandbox.base import (
@@ -52,7 +46,6 @@ _SERVE = Path(transfer.__file__).read_bytes() + b"\nserve()\n"
 _Facts = dict[str, list[Any]]
 _USER = 1000  # Inside, in place of root
 _SECONDS = 60.0  # How long a container may take to start
-_CLOSE_SECONDS = 5.0  # And to end, if it does not
 _SPARED = frozenset({"docker", "podman", "conmon", "containerd-shim", "runc", "crun"})
 _OWN = {"HOME", "PATH", "TMPDIR", "SSH_AUTH_SOCK"}
 _OF_PODMAN = "{{with .Host}}{{.Hostname}} {{.ServiceIsRemote}} {{.CgroupControllers}}{{end}}"
@@ -224,8 +217,8 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     program, name = shutil.which(info.kind) or info.kind, f"skillup-{secrets.token_hex(8)}"
     first = ("python3", "-I", "-S", "-c", _FIRST, str(plan.port))
     options = [*_options(info.kind, plan, copies=copies), "--name", name, plan.image or "", *first]
-    request = ProcessRequest((program, "run", *options), Path("/"), _client(), b" ", _CLOSE_SECONDS)
-    child = start_process(replace(request, spared=_SPARED))
+    argv = (program, "run", *options)
+    child = start_process(ProcessRequest(argv, Path("/"), _client(), b" ", spared=_SPARED))
     if isinstance(child, str):
         raise NoBoxError(child)
     slot, said = LiveSlot(child), b""
@@ -237,8 +230,8 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
         await slot.end()
         raise
     if said != b"ready\n":
-        outcome = await supervise(replace(request, stdin=b""), child, None)
-        why = (outcome.stderr_tail.strip().splitlines() or ["it does not start"])[-1]
+        complaints = (await slot.end()).strip().splitlines()
+        why = complaints[-1] if complaints else "it does not start"
         fix = f"the image must be here (`{info.kind} pull`), with sh and python3 in it"
         raise NoBoxError(f"{info.kind} cannot run {plan.image}: {why}; {fix}")
     ends = os.dup(child.stdout), child.stdin
