@@ -78,6 +78,8 @@ class Box:
     """Where the programs of a trial run, opened once for it. This one is the machine, as it is."""
 
     info: SandboxInfo | None = None  # For the record
+    command: tuple[str, ...] = ()  # What makes the box, or leads into it: `podman exec -i`
+    plan: BoxPlan = NOTHING
     has_own_programs: ClassVar[bool] = False  # Those of an image
     isolates: ClassVar[bool] = False  # What is outside cannot be reached from inside
 

@@ -17,16 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from skillup.process.run import ProcessRequest
-from skillup.sandbox.base import (
-    NOTHING,
-    Box,
-    BoxPlan,
-    NoBoxError,
-    Probe,
-    answer_of,
-    outermost,
-    rlimits,
-)
+from skillup.sandbox.base import Box, BoxPlan, NoBoxError, Probe, answer_of, outermost, rlimits
 from skillup.schema.record import SandboxInfo
 
 NAME = "bwrap"
@@ -106,9 +97,7 @@ class BubblewrapBox(Box):
     """A program's command, behind the one that makes its box; nothing stays between programs."""
 
     isolates = True
-    command: tuple[str, ...] = ()  # Of the box, without directory and program
     start: tuple[str, ...] = ()  # What the program's own is put behind inside
-    plan: BoxPlan = NOTHING
 
     def request(self, request: ProcessRequest) -> ProcessRequest:
         given = {**request.env, **self.plan.variables}
@@ -183,4 +172,4 @@ def open_box(plan: BoxPlan, info: SandboxInfo) -> BubblewrapBox:
         arguments += ("--ro-bind", str(_FORWARD), f"{_INSIDE}/{_FORWARD.name}")
         arguments += ("--ro-bind", str(plan.socket), f"{_INSIDE}/model.sock")
     arguments += ("--remount-ro", "/")
-    return BubblewrapBox(info, (program, *arguments), start, plan)
+    return BubblewrapBox(info, (program, *arguments), plan, start)

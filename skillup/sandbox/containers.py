@@ -27,7 +27,6 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, sta
 from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE
 from skillup.sandbox import channel, transfer
 from skillup.sandbox.base import (
-    NOTHING,
     Box,
     BoxPlan,
     NoBoxError,
@@ -160,9 +159,7 @@ class ContainerBox(Box):
     """A running container."""
 
     has_own_programs = isolates = True
-    command: tuple[str, ...] = ()  # `podman exec -i`
     name: str = ""
-    plan: BoxPlan = NOTHING
     slot: LiveSlot = field(default_factory=LiveSlot)  # With the client that is attached to it
     channel: Channel | None = None
     copies: Copies | None = None  # None: our directories are mounted
@@ -238,7 +235,7 @@ async def open_box(plan: BoxPlan, info: SandboxInfo) -> Box:
     child.stdin = -1
     way = Channel(*ends, 2, partial(_connected, str(plan.socket)))
     threading.Thread(target=way.run, daemon=True).start()
-    box = ContainerBox(info, (program, "exec", "-i"), name, plan, slot, way)
+    box = ContainerBox(info, (program, "exec", "-i"), plan, name, slot, way)
     if not copies:
         return box
     user = os.geteuid() or _USER
