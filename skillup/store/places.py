@@ -122,18 +122,11 @@ def runs_in(folder: Path) -> list[str]:
 
 def is_being_written(run: Path) -> bool:
     """Whether a process has locked the run directory, as :func:`take_lock` does."""
-    try:
-        file = os.open(run / LOCK_FILE, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(file)
+    with suppress(OSError), (run / LOCK_FILE).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
     return False
 
 
