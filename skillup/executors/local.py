@@ -65,15 +65,11 @@ class Stepwise:
             return
         # Should it be broken off, it is not begun again, nor is what needs it.
         self._broken.add(job.id)
-        for name in self._needed(job):
+        needed = [name for name in job.depends_on if name in self._jobs]
+        for name in needed:
             await self._run_in_order(self._jobs[name])
-        if not self._needed(job):
+        if all(name in self._run.lines for name in needed):
             await self._run.run_unit([job], partial(run_family, self._run))
-
-    def _needed(self, job: Job) -> list[str]:
-        """Those of the plan that it depends on and that have no grade."""
-        ended = self._run.lines
-        return [name for name in job.depends_on if name in self._jobs and name not in ended]
 
     @property
     def stopped(self) -> str | None:
@@ -297,7 +293,11 @@ async def run_attempts(
             why = outcome.interruption
             ended = why is not None and why.kind == "run_ended"
         finally:
-            await _tidy(run, job, request, finished=outcome is not None and not ended)
+            left = outcome is None or ended  # in its midst: it may go on from its checkpoint
+            if left and request and run.directory.read_checkpoint(job.id) is not None:
+                remove_logins(request.scratch / "home")
+            elif not run.options.keep_scratch:
+                await run.directory.remove_scratch_beside(job.id)
         if ended:
             run.leave(job)
             return None
@@ -335,11 +335,3 @@ def set_aside_unused(run: Run, job: Job, checkpoint: Checkpoint, why: str) -> st
     run.directory.write_record(job.id, checkpoint.record, state="unused")
     run.stopping.count(checkpoint.record, None)
     return f"begun anew with turn 1, not resumed after turn {turns}: {why}"
-
-
-async def _tidy(run: Run, job: Job, request: TrialRequest | None, *, finished: bool) -> None:
-    """Remove the scratch, or of it what nobody needs any more."""
-    if not finished and request and run.directory.read_checkpoint(job.id) is not None:
-        remove_logins(request.scratch / "home")
-    elif not run.options.keep_scratch:
-        await run.directory.remove_scratch_beside(job.id)
