@@ -40,10 +40,9 @@ def retry_of(
     """
     record, interruption, number = outcome.record, outcome.interruption, attempt.number
     error, uncounted = record.first_error(), attempt.uncounted
-    restart = interruption is not None and interruption.kind == "restart"
+    restart = interruption if interruption and interruption.kind == "restart" else None
     if restart and error is not None and uncounted < MOST_RESTARTS:
-        assert interruption is not None
-        why = f"was refused by the provider and could not go on: {interruption.reason}"
+        why = f"was refused by the provider and could not go on: {restart.reason}"
         again = Attempt(number + 1, uncounted + 1, f"attempt {number} {why}")
         return error.kind, again
     if policy is None or record.skipped is not None or number - uncounted > policy.max_retries:

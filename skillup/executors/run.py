@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio.to_thread
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from skillup.judges.router import JudgeRouter
     from skillup.simulator import SimulatorFactory
 
-T = TypeVar("T")
 FinishedTrial = tuple[Job, Record, Grade]
 """What is to be reported."""
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
@@ -318,17 +317,15 @@ class Run:
 
     async def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""
-        await self._keep(job, record, partial(self.directory.write_record, state="retried"))
+        await self._keep(job, record, state="retried")
         self.stopping.count(record, None)
         self.observer.trial_retried(job, record, reason)
 
-    async def _keep(self, job: Job, record: Record, write: Callable[..., T]) -> T:
-        make = partial(self.directory.stored_form, job.id, record)
-        if _is_short(record):
-            return write(job.id, record, make())
+    async def _keep(self, job: Job, record: Record, **state: Any) -> Record:
         with anyio.CancelScope(shield=True):  # what has ended is kept
-            made = await anyio.to_thread.run_sync(make)
-        return write(job.id, record, made)
+            stored_form = self.directory.stored_form
+            made = await do_beside(_is_short(record), stored_form, job.id, record)
+        return self.directory.write_record(job.id, record, made, **state)
 
     def leave(self, job: Job) -> None:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
@@ -432,7 +429,7 @@ class Run:
         case = None
         if new:
             # As it is stored, secrets masked: so whoever judges it again finds the same.
-            stored = await self._keep(job, record, self.directory.write_record)
+            stored = await self._keep(job, record)
             case, record = job.loaded.case if stored is record else None, stored
         graded = known if known or judged else await self._grade(record, case)
         if known is None and graded is not None and graded.status == "ERROR":
