@@ -40,9 +40,8 @@ class Scheduler:
         self._order, self._has_room = order, has_room
         self._changed, self._awaited = anyio.Event(), False
         depended = {name for unit in units for job in unit for name in job.depends_on}
-        self._open = {job.id for unit in units for job in unit if job.id in depended}
-        """What others wait for and has not ended: of 100,000 trials most are waited for by none."""
-        self._left = len(units)
+        # What others wait for: of 100,000 trials most are waited for by none.
+        depended = {job.id for unit in units for job in unit if job.id in depended}
         self._dependents: dict[str, list[Unit]] = {}
         self._missing: dict[str, set[str]] = {}
         """What units that have not begun wait for, by their first job."""
@@ -55,7 +54,7 @@ class Scheduler:
         for unit in units:
             own = {job.id for job in unit}
             needed = {name for job in unit for name in job.depends_on} - own
-            needed &= self._open
+            needed &= depended
             for name in needed:
                 self._dependents.setdefault(name, []).append(unit)
             if needed:
@@ -66,7 +65,7 @@ class Scheduler:
     @property
     def empty(self) -> bool:
         """Every unit has begun."""
-        return not self._left
+        return not self._missing and not any(self._queues.values())
 
     def resize(self, places: int) -> None:
         """There are more places now, or fewer; whoever has one keeps it."""
@@ -94,7 +93,6 @@ class Scheduler:
             return None
         engine = min(waiting, key=lambda name: (self._running[name], *waiting[name][0][:2]))
         *_, unit = heapq.heappop(waiting[engine])
-        self._left -= 1
         self._running[engine] += 1
         self._begun.update((job.id, unit) for job in unit)
         return unit
@@ -109,14 +107,12 @@ class Scheduler:
         unit = self._begun.pop(job_id, None)
         if unit is not None and not any(job.id in self._begun for job in unit):
             self._running[unit[0].profile.name] -= 1
-        if job_id in self._open:
-            self._open.discard(job_id)
-            for unit in self._dependents.pop(job_id, ()):
-                missing = self._missing[unit[0].id]
-                missing.discard(job_id)
-                if not missing:
-                    del self._missing[unit[0].id]
-                    self._enqueue(unit)
+        for unit in self._dependents.pop(job_id, ()):
+            missing = self._missing[unit[0].id]
+            missing.discard(job_id)
+            if not missing:
+                del self._missing[unit[0].id]
+                self._enqueue(unit)
         self.notify()
 
     def _enqueue(self, unit: Unit) -> None:
