@@ -105,12 +105,11 @@ def shown_trials(
     if judgement is not None:
         check_judgement(run, judgement)
     failed = {f.job_id: _has_failed(f) for f in run.finished(judgement=judgement)}
-    ended = list(failed)
-    parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
+    parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *failed]}
     parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
     taken = [
         job
-        for job in ended
+        for job in failed
         if job in parts
         and (glob is None or is_named(parts[job][0], parts[job][0].partition("/")[0], (glob,)))
         and trial in (None, int(parts[job][3]))
@@ -118,7 +117,7 @@ def shown_trials(
     if not taken and (glob is not None or trial is not None):
         what = "no trial" + (f" {trial}" if trial is not None else "")
         what += f" of {glob}" if glob is not None else ""
-        names = listed_ids([job for job in ended if job in parts]) or "none yet"
+        names = listed_ids([job for job in failed if job in parts]) or "none yet"
         raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
     shown = [job for job in taken if not only_failed or failed[job]]
     named = Labels(part[1:] for part in parts.values())

@@ -191,9 +191,8 @@ async def _take_in(
                         continue
                     ended, data = True, found.grade_json
                     grade = Grade.model_validate_json(text(data)) if data is not None else None
-                    await run.conclude(
-                        job, with_note(record, notes.get(job.id)), grade, judged=True
-                    )
+                    record = with_note(record, notes.get(job.id))
+                    await run.conclude(job, record, grade, judged=True)
                 if not ended:
                     run.leave(job)
 
