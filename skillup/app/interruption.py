@@ -30,7 +30,8 @@ from skillup.reports.text import count, listed, listed_ids
 from skillup.schema.case import Case
 from skillup.store import RunDirectory
 
-_FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
+# How one start of a run runs it; not kept for the next.
+OF_A_START = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
 _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
 _TAKEN = (
     "-j, budgets (--max-fail, --max-cost-usd, --max-tokens, --time-limit), --rate-limit-wait, "
@@ -49,7 +50,7 @@ def requested_again(resume: Path, given: RunRequest, out: str | None) -> RunRequ
     anew = {name for name, value in asked.items() if value != fresh[name]}
     hint = f"besides it only {_TAKEN} are taken"
     refused = UsageError("--resume goes on with what the run was asked to do", hint=hint)
-    if out is not None or anew - {*_FROM_NOW_ON, *_OR_AS_BEFORE, "variables"}:
+    if out is not None or anew - {*OF_A_START, *_OR_AS_BEFORE, "variables"}:
         raise refused
     with RunDirectory.open(resume) as earlier:
         run_info = earlier.run_info()
@@ -67,7 +68,7 @@ def requested_again(resume: Path, given: RunRequest, out: str | None) -> RunRequ
         what = f"--var {missing[0]}: its value was a secret, so the run has not kept it"
         raise UsageError(what, hint=hint)
     variables = tuple(f"{name}={value}" for name, value in (values | again).items())
-    how = {name: asked[name] for name in (*_FROM_NOW_ON, *anew.intersection(_OR_AS_BEFORE))}
+    how = {name: asked[name] for name in (*OF_A_START, *anew.intersection(_OR_AS_BEFORE))}
     return replace(stored, variables=variables, **how)
 
 

@@ -17,7 +17,7 @@ import anyio
 
 from skillup import __version__
 from skillup.app import planning
-from skillup.app.interruption import case_digests, milliseconds_of_starts, reopened
+from skillup.app.interruption import OF_A_START, case_digests, milliseconds_of_starts, reopened
 from skillup.app.planning import RunRequest
 from skillup.app.provenance import provenance
 from skillup.checks.registry import JUDGED
@@ -76,7 +76,6 @@ class RunSession:
         self.request, self.plan, self._index = request, plan, index
         self.lines: dict[str, TrialLine] = {}  # By job id; it fills up as trials finish
         self.retried = RetryErrors()  # The trials that met an error and run again
-        self._judge: JudgeRouter | None = None
         self._started, self._taken_before = time.monotonic(), 0
         self._environment = dict(os.environ)
         self.secrets = planning.secrets_of_plan(plan, request.base, self._environment)
@@ -126,7 +125,7 @@ class RunSession:
             WAIT_SECONDS if wait is None else wait,
             lambda why: stopping.stop(Stop(kind="quota", message=why)),
         )
-        simulators, decided = None, request.until_decided
+        reader, simulators, decided = None, None, request.until_decided
         cases = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
@@ -135,7 +134,7 @@ class RunSession:
             anew, mask = request.no_judge_cache, secrets.mask
             cache = answer_cache(self.directory.answers, request.base, mask, anew=anew)
             models = Models(environment, secrets, cache, rate_limiter=rate_limiter)
-            self._judge = router_of(self.plan, request.base, models)
+            reader = router_of(self.plan, request.base, models)
             if played:
                 simulators = simulators_of(models, request.base)
         return RunOptions(
@@ -150,7 +149,7 @@ class RunSession:
             seed=request.seed,
             keep_traffic=request.keep_traffic,
             judge_again=frozenset(self.retried.judged),
-            reader=self._judge,
+            reader=reader,
             simulators=simulators,
         )
 
@@ -209,8 +208,8 @@ class RunSession:
 
     async def close_models(self) -> None:
         """End the connections to the models of judges and simulated users."""
-        if self._judge is not None:
-            await self._judge.models.close()
+        if self.options.reader is not None:
+            await self.options.reader.models.close()
 
     def conclude(
         self, jobs: frozenset[str] | None = None, *, interrupted: bool = False
@@ -314,21 +313,16 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     suites = list(find_suites(paths))
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
-    parallel = request.parallel
+    parallel, fresh = request.parallel, asdict(RunRequest())
     request = replace(
         request,
         directory=str(base),
         paths=tuple(map(str, paths)),
         engines=tuple(str(files.get(name, name)) for name in request.engines),
-        # Each task is a few trials; the rest is decided here.
-        executor="local",
-        scheduler=None,
+        # Each task is a few trials; what is for the whole start is decided here.
         parallel=1,
         until_decided=False,
-        max_fail=None,
-        max_cost_usd=None,
-        max_tokens=None,
-        time_limit=None,
+        **{name: fresh[name] for name in OF_A_START},
     )
     secrets = NO_SECRETS.also_of(environment, {job.profile.api_key_env for job in plan.jobs})
     secrets = secrets.sparing(planning.names_of_run(plan, base))
