@@ -322,6 +322,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         # Each task is a few trials; what is for the whole start is decided here.
         parallel=1,
         until_decided=False,
+        pass_rate=None,  # which is refused without the former
         **{name: fresh[name] for name in OF_A_START},
     )
     secrets = NO_SECRETS.also_of(environment, {job.profile.api_key_env for job in plan.jobs})
