@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import starmap
 from operator import attrgetter
@@ -168,7 +168,7 @@ def _decision(
     if not (run_info.get("request") or {}).get("until_decided"):
         return None
     # As in the run: up to the first trial that is missing, since what is slow is missing first.
-    test = CaseTest(key, threshold_of(key.suite, run_info), list(range(1, len(trials) + 1)))
+    test = CaseTest(key, threshold_of(key.suite, run_info), deque(range(1, len(trials) + 1)))
     for trial in trials:
         test.count(trial.trial, trial.status)
     about = test.about()

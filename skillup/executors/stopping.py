@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -165,12 +166,11 @@ class CaseTest:
 
     names: tuple[str, str, str, str]  # Of suite, case, engine and variant
     threshold: float
-    trials: list[int] = field(default_factory=list)  # Those that are planned, in order
+    trials: deque[int] = field(default_factory=deque)  # In order, those not looked at yet
     side: Side = "undecided"
     passes: int = 0
     failures: int = 0
     _ended: dict[int, bool | None] = field(default_factory=dict)
-    _next: int = 0
 
     def count(self, trial: int, status: str) -> None:
         """A trial has ended; an error, and a skip, say nothing of the pass rate.
@@ -178,12 +178,8 @@ class CaseTest:
         Looked at in the order of the trials: one that fails may take longer than one that passes.
         """
         self._ended[trial] = {"PASS": True, "FAIL": False}.get(status)
-        while self.side == "undecided" and self._next < len(self.trials):
-            number = self.trials[self._next]
-            if number not in self._ended:
-                return
-            self._next += 1
-            outcome = self._ended[number]
+        while self.side == "undecided" and self.trials and self.trials[0] in self._ended:
+            outcome = self._ended[self.trials.popleft()]
             if outcome is not None:
                 self.passes, self.failures = self.passes + outcome, self.failures + (not outcome)
                 from skillup.stats import side_of
