@@ -27,7 +27,6 @@ from skillup.plan import Plan
 
 
 def main() -> None:
-    """Do what the message says."""
     message = json.loads(Path(sys.argv[1], "message.json").read_text())
     os.dup2(2, 1)  # nobody reads stdout
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -104,7 +104,6 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
 
 
 def _sandbox(kind: str) -> DoctorFinding:
-    """Whether trials can be run in that."""
     probe = PROBES[kind]()
     problem = TurnError(kind="setup", message=probe.problem) if probe.problem else None
     notes = tuple(f"it leaves open: {what}" for what in probe.open)

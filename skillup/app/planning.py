@@ -84,7 +84,6 @@ class RunRequest:
 
     @property
     def base(self) -> Path:
-        """The directory that relative paths start from."""
         return Path(self.directory or ".")
 
 

@@ -83,9 +83,7 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
-    """Models and players that are missing or could not be asked: warnings, but for written-down
-    judges, which are checked.
-    """
+    """Models and players that could not be asked: warnings, but errors of written-down judges."""
     given, usual = suite.suite.user_simulator, os.environ.get(FALLBACK_VARIABLE)
     cases = {id(loaded.like): loaded for loaded in suite.cases}.values()
     likes = [loaded.like for loaded in cases]

@@ -154,7 +154,6 @@ class _SharedAttempt:
         self._requests = {job.id: run.request(job, attempt) for job in jobs}
 
     async def run_tree(self, root: PrefixNode) -> None:
-        """Run all jobs of the tree."""
         engine, here = self.run.engines[root.jobs[0].profile.name]
         try:
             if isinstance(engine, SessionForker) and here.can_fork is not False:

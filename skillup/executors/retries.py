@@ -58,7 +58,6 @@ def retry_of(
 
 
 def with_note(record: Record, note: str | None) -> Record:
-    """`record` with one note more."""
     return record if note is None else record.model_copy(update={"notes": [*record.notes, note]})
 
 

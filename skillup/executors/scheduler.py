@@ -79,7 +79,6 @@ class Scheduler:
             self._changed, self._awaited = anyio.Event(), False
 
     async def changed(self) -> None:
-        """Wait for the next change."""
         self._awaited = True
         await self._changed.wait()
 

@@ -129,10 +129,7 @@ class StopPolicy:
 def _used(
     record: Record, judging: Judging | None
 ) -> Iterator[tuple[str, float | None, int | None]]:
-    """Who used how many USD and tokens (None: not reported): agent, simulated user and judges.
-
-    Turns that another record counts are left out.
-    """
+    """Who used how many USD and tokens (None: not reported), but in turns counted elsewhere."""
     own = [turn for turn in record.turns if turn.counted_by is None]
     engine = f"the engine {record.engine.profile}"
     for step in (step for turn in own for step in turn.executed()):

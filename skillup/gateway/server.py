@@ -55,10 +55,7 @@ class Gateway:
     def route(
         self, upstream: str, streams: Any = None, mask: Mask = bytes, hosts: Sequence[str] = ()
     ) -> Route:
-        """A new trial's, to the model at that URL; bodies go to `streams`, if they are kept.
-
-        And to `hosts`, for which it is a proxy.
-        """
+        """A new trial's, to the model at that URL and `hosts`; kept bodies go to `streams`."""
         made = Route(upstream, self.port, streams if self._keeps else None, mask, hosts)
         self._routes[made.token] = made
         return made

@@ -79,7 +79,6 @@ class Stream:
             self._store()  # who watches sees that the turn has begun
 
     def write(self, data: bytes) -> None:
-        """Adds to the stream."""
         self._waiting.append(data)
         self._size += len(data)
         if self._size > _PART_BYTES or time.monotonic() - self._stored > _PART_SECONDS:

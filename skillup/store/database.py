@@ -52,10 +52,7 @@ class Unpacked:
 
 
 def create(path: Path, first: Statement) -> None:
-    """Makes the file with its tables and what `first` writes: it is there whole, or not at all.
-
-    Raises RunDirectoryError.
-    """
+    """Makes the file with what `first` writes, whole or not at all. Raises RunDirectoryError."""
     new = path.with_name(NEW_FILE)
     tables = Path(__file__).with_name("tables.sql").read_text("utf-8")
     if sqlite3.sqlite_version_info < (3, 37):
@@ -75,10 +72,7 @@ def create(path: Path, first: Statement) -> None:
 
 
 def copy_database(path: Path, copy: Path) -> None:
-    """Makes a copy of what is committed, whole in one file, also while others write.
-
-    Raises RunDirectoryError.
-    """
+    """Copies what is committed to one file, while others write, too. Raises RunDirectoryError."""
     with disk_errors("copy", path), closing(_connect(path, "ro")) as source:
         copy.unlink(missing_ok=True)
         with closing(sqlite3.connect(copy)) as target:

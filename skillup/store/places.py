@@ -97,10 +97,7 @@ def is_run(path: Path) -> bool:
 
 
 def runs_in(folder: Path) -> list[str]:
-    """The names of the run directories in `folder`, the newest last; empty if there is none.
-
-    One whose start is unknown comes before all others.
-    """
+    """Names of the run directories in `folder`, the newest last; of unknown start come first."""
 
     def began(path: Path) -> str:
         if _TIME_AS_NAME.match(path.name):

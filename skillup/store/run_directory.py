@@ -92,10 +92,7 @@ class RunDirectory(StoredRun):
 
     @classmethod
     def create(cls, path: Path, run_info: Mapping[str, Any], *, mask: Mask = no_mask) -> Self:
-        """Makes the directory and its `run.sqlite`, for writing.
-
-        Raises RunDirectoryError as :func:`check_free`, or if another process writes there.
-        """
+        """Makes it, for writing. Raises RunDirectoryError as `check_free` and `take_lock` do."""
         path = path.absolute()
         check_free(path)
         make_directory(path)
@@ -173,7 +170,6 @@ class RunDirectory(StoredRun):
     # What the run knows of itself, and its journal.
 
     def write_run_info(self, run_info: Mapping[str, Any]) -> None:
-        """Stores that, in place of what is there."""
         self.database.put(_write_info(run_info, self._mask))
 
     def write_used(self, used: Mapping[str, Any]) -> None:
@@ -192,8 +188,7 @@ class RunDirectory(StoredRun):
     # Trials, from their beginning to their record.
 
     def begin_trial(self, job_id: str, *, unique: bool = False) -> TrialPlace:
-        """A new attempt at the trial, in an empty scratch directory; `unique`: with a path of its
-        own.
+        """A new attempt, in an empty scratch directory; `unique`: with a path of its own.
 
         What an earlier one left that did not finish stays, unused.
         """
@@ -341,9 +336,7 @@ class RunDirectory(StoredRun):
         )
 
     def write_grade(self, job_id: str, grade: Grade) -> Grade:
-        """Stores the grade of a finished trial, in place of an older one; returns it as it is
-        stored, masked.
-        """
+        """That of a finished trial, in place of an older one; returns it as stored, masked."""
         data, masked = masked_json(grade, self._mask)
         sql = (
             "UPDATE attempts SET grade = ?, graded = graded + 1"

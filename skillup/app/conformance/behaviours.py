@@ -74,9 +74,7 @@ class Behaviour:
 def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> list[Behaviour]:
     """All rows, in order; not `mixed`: without eight sessions at once, a third of the time.
 
-    Changes this process's HOME and TMPDIR while it runs.
-
-    Raises SkillupError if the engine's CLI is not here.
+    Changes this process's HOME and TMPDIR while it runs. Raises SkillupError without the CLI.
     """
     here = anyio.run(engine_of(profile).check, profile, os.environ)
     if not here.found:

@@ -51,7 +51,6 @@ class Asked:
 
 
 def read(path: str, body: dict[str, Any]) -> Asked:
-    """The request of a body."""
     messages: list[tuple[str, str]] = []
     steps: tuple[tuple[str, str], ...] = ()
     rounds, in_calls = 0, False

@@ -1,6 +1,4 @@
-"""`skillup judge` from the request to the screen or `--json`: one judging, judges compared, or what
-would be asked.
-"""
+"""`skillup judge` from request to screen: one judging, judges compared, or what would be asked."""
 
 from __future__ import annotations
 
