@@ -57,11 +57,10 @@ class StoredBlobs(BlobStore):
 
 def whole_blob(key: bytes, data: bytes) -> bytes | None:
     """The content that is stored as `data`; None if it is not what it was."""
-    try:
+    with suppress(ValueError):
         content = unpack(data)
-    except ValueError:
-        return None
-    return content if hashlib.sha256(content).digest() == key else None
+        return content if hashlib.sha256(content).digest() == key else None
+    return None
 
 
 class Stream:

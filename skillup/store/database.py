@@ -313,7 +313,12 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA cache_size = -256")  # KiB; what is read again is little
         connection.execute("SELECT count(*) FROM sqlite_master")
-        _check_version(connection, path)
+        found = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found != APPLICATION_ID or version != VERSION:
+            what = f"version {version}" if found == APPLICATION_ID else "no run of skillup"
+            what = f"{path} is {what}; this skillup reads version {VERSION}"
+            raise RunDirectoryError(what, hint="use the version of skillup that made the run")
     except BaseException as error:
         connection.close()
         if mode != "ro" or getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
@@ -322,14 +327,3 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         _connect(path, "rw").close()
         return _connect(path, mode)
     return connection
-
-
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    found = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found != APPLICATION_ID or version != VERSION:
-        what = f"version {version}" if found == APPLICATION_ID else "no run of skillup"
-        raise RunDirectoryError(
-            f"{path} is {what}; this skillup reads version {VERSION}",
-            hint="use the version of skillup that made the run",
-        )

@@ -90,10 +90,9 @@ _TIME_AS_NAME = re.compile(r"\d{8}T\d{6}Z-")
 
 def is_run(path: Path) -> bool:
     """Whether it is a run directory; not if nobody here may look."""
-    try:
+    with suppress(OSError):
         return (path / RUN_FILE).is_file()
-    except OSError:
-        return False
+    return False
 
 
 def runs_in(folder: Path) -> list[str]:

@@ -236,10 +236,9 @@ class RemoteRun:
         self._thread.start()
 
     def _checkpoints(self) -> None:
-        try:
+        least = _SECONDS
+        with suppress(ValueError):
             least = max(0.05, float(os.environ.get(INTERVAL) or _SECONDS))
-        except ValueError:
-            least = _SECONDS
         wait, before = least, ""
         while not self._ended.wait(wait):
             started = time.monotonic()
@@ -261,9 +260,8 @@ class RemoteRun:
             self.upload(ended=True)
         except SkillupError as error:
             kept = f"the run is in {self.path}; `skillup run --resume {self.url}` uploads it"
-            return StoreTroubleError(
-                error.message, hint="; ".join(filter(None, [error.hint, kept]))
-            )
+            hint = "; ".join(filter(None, [error.hint, kept]))
+            return StoreTroubleError(error.message, hint=hint)
         self._uploaded = True
         return None
 

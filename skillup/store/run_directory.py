@@ -12,7 +12,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -96,17 +96,15 @@ class RunDirectory(StoredRun):
         path = path.absolute()
         check_free(path)
         make_directory(path)
-        lock = take_lock(path / LOCK_FILE)
-        try:
+        with ExitStack() as undo:
+            undo.callback(os.close, lock := take_lock(path / LOCK_FILE))
             check_free(path)  # another process may have come and gone
             create(path / RUN_FILE, _write_info(run_info, mask))
             made = cls(path, Database(path / RUN_FILE, writable=True), lock, mask)
             made.journal("run_created")
             made.sync()
-            return made
-        except BaseException:
-            os.close(lock)
-            raise
+            undo.pop_all()
+        return made
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
@@ -121,8 +119,8 @@ class RunDirectory(StoredRun):
             raise RunDirectoryError(f"{path} {what}", hint=f"{hint} by default")
         if not writable:
             return cls(path, Database(path / RUN_FILE), None, mask)
-        lock = take_lock(path / LOCK_FILE)
-        try:
+        with ExitStack() as undo:
+            undo.callback(os.close, lock := take_lock(path / LOCK_FILE))
             made = cls(path, Database(path / RUN_FILE, writable=True), lock, mask)
             made.database.check_unchanged()
             sql = "SELECT id, job, state, checkpoint IS NOT NULL, scratch FROM attempts ORDER BY id"
@@ -138,10 +136,8 @@ class RunDirectory(StoredRun):
                     made._checkpoints.add(job)
             made._scratch.take_over(owners)
             made.journal("run_reopened")
-            return made
-        except BaseException:
-            os.close(lock)
-            raise
+            undo.pop_all()
+        return made
 
     def __enter__(self) -> Self:
         return self
