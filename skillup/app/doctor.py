@@ -115,9 +115,8 @@ def _sandbox(kind: str) -> DoctorFinding:
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
     """Two turns: give it a word, resume, ask for the word."""
     engine = engine_of(profile)
-    script = Script(
-        replies=[Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
-    )
+    replies = [Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
+    script = Script(replies=replies)
     with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
         own = {"marker": new_marker(), "session_id": str(uuid.uuid4()), "script": script}
         trial = context_in(Path(scratch), profile, environment, streams=NoStreams(), **own)

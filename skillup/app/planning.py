@@ -349,9 +349,8 @@ def _custom_profile(document: Document, own: EngineRef, custom: CustomEngine) ->
         rest = http.url[lead.end() :] if lead else http.url
         sent = [rest, http.headers, http.request_body, custom.kwargs]
         is_own = lead is not None and lead[1] in environment
-        if not is_own and ("${api_key}" in str(sent) or sent != expand_all(
-            sent, environment, document, [], loc
-        )):  # fmt: skip
+        expanded = expand_all(sent, environment, document, [], loc)
+        if not is_own and ("${api_key}" in str(sent) or sent != expanded):
             what = "variables of yours would be sent to an address that the suite names"
             problems.append(document.problem((*loc, "http"), what, ALLOW))
     if not _NAME.fullmatch(own.name):
@@ -372,9 +371,8 @@ def _custom_profile(document: Document, own: EngineRef, custom: CustomEngine) ->
         )
     except ValidationError as error:
         why = error.errors()[0]["msg"]
-        raise InvalidFilesError(
-            [document.problem(loc, why, "see what its variables hold")]
-        ) from None
+        problem = document.problem(loc, why, "see what its variables hold")
+        raise InvalidFilesError([problem]) from None
 
 
 def require_scripts(plan: Plan) -> None:

@@ -7,9 +7,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -91,11 +91,8 @@ class RunSession:
             self.run_id = run_id = run_id or new_run_id()
             self._noted = "used" in (about or {})  # a cluster's worker leaves it
             place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
-            self.directory = RunDirectory.create(
-                place,
-                {**_run_info(request, plan, self.secrets, run_id), **(about or {})},
-                mask=self.secrets.mask,
-            )
+            info = {**_run_info(request, plan, self.secrets, run_id), **(about or {})}
+            self.directory = RunDirectory.create(place, info, mask=self.secrets.mask)
         try:
             if retry_errors:
                 self.retried = trials_to_retry(plan, self.directory)
@@ -195,10 +192,9 @@ class RunSession:
         """Find out and keep what the run uses, unless an earlier start has."""
         if not self._noted:
             suites = {job.suite.path: job.suite for job in self.plan.jobs}
-            try:
+            used: dict[str, Any] = {}
+            with suppress(Exception):  # nothing of it is worth a run
                 used = await provenance(suites.values(), self.request.base, self._environment)
-            except Exception:  # noqa: BLE001 - nothing of it is worth a run
-                used = {}
             self.directory.write_used(used)
             self._noted = True
 
@@ -278,9 +274,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         **({"planned": [job.id for job in jobs]} if plan.whole else {}),
         "case_digests": case_digests(jobs),
         "label": request.label,
-        "ran": planning.what_ran(
-            plan, chain.from_iterable(one["skills"] for one in suites.values())
-        ),
+        "ran": planning.what_ran(plan, [name for s in suites.values() for name in s["skills"]]),
     }
 
 
@@ -387,10 +381,8 @@ def answer_cache(
 
     shared = None
     if not anew:
-        try:
+        with suppress(RunDirectoryError):  # a workspace that cannot be written has no cache
             shared = AnswerFolder(home_directory(workspace_root(base)) / "judge-cache", mask)
-        except RunDirectoryError:
-            shared = None  # a workspace that cannot be written has no cache
     return AnswerCache(run, shared, anew=anew)
 
 

@@ -107,10 +107,8 @@ async def _watch(run: Run, client: Any, parallel: int | None) -> None:
         if threads:
             since = time.monotonic()
         elif time.monotonic() - since > _WITHOUT_WORKERS_SECONDS:
-            raise SkillupError(
-                f"the cluster has had no workers for {_WITHOUT_WORKERS_SECONDS:g} s",
-                hint=f"start some: `dask worker ADDRESS`; {_GO_ON}",
-            )
+            what = f"the cluster has had no workers for {_WITHOUT_WORKERS_SECONDS:g} s"
+            raise SkillupError(what, hint=f"start some: `dask worker ADDRESS`; {_GO_ON}")
         run.scheduler.resize(min(threads, parallel or threads) or 1)
         await anyio.sleep(0.5)
 
@@ -251,10 +249,9 @@ def pack(
             with disk_errors("send to the workers", path):
                 content = path.read_bytes() if entry.isreg() else b""
             if secrets.mask_bytes(content) != content:
-                raise SkillupError(
-                    f"{path}: holds a credential, and none is sent to workers",
-                    hint="name the variable instead (${NAME}), and set it at the workers",
-                )
+                hint = "name the variable instead (${NAME}), and set it at the workers"
+                what = f"{path}: holds a credential, and none is sent to workers"
+                raise SkillupError(what, hint=hint)
             if entry.isdir():
                 entry.mode |= 0o700
             if entry.isreg() or entry.isdir() or entry.issym():  # no socket, no pipe
@@ -317,10 +314,8 @@ def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
     worker = get_worker()
     tasks, key = worker.state.tasks, str(worker.get_current_task())
     if request["version"] != __version__:
-        raise SkillupError(
-            f"worker {worker.address} has skillup {__version__}, not {request['version']}",
-            hint=f"install the same version there; {_GO_ON}",
-        )
+        what = f"worker {worker.address} has skillup {__version__}, not {request['version']}"
+        raise SkillupError(what, hint=f"install the same version there; {_GO_ON}")
     end_what_was_left()
     # Dask removes its local directory once the worker has gone, however it went.
     place = tempfile.mkdtemp(prefix="skillup-", dir=worker.local_directory)

@@ -157,9 +157,8 @@ class Gateway:
             there = getattr(there, "ipv4_mapped", None) or there
             is_here = own == there or there.is_loopback or there.is_link_local
             if is_here and host not in _OWN_NAMES:
-                return web.Response(
-                    status=403, text=f"skillup: {host} is an address of this machine"
-                )
+                what = f"skillup: {host} is an address of this machine"
+                return web.Response(status=403, text=what)
             from_near = asyncio.StreamReader()
             protocol = asyncio.StreamReaderProtocol(from_near)
             near.write(b"HTTP/1.1 200 OK\r\n\r\n")

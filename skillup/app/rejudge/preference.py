@@ -131,9 +131,8 @@ async def _ask(pairs: Sequence[Pair], readers: Judges, usage: UsageTracker) -> l
         own, asker = case.judge_model, router.models.asker(Path(a.suite_root))
         model = (own.members() if own is not None else judge_models(case))[0]
         prompts = [preference_prompt(case, a.initial_variables, *o) for o in ((a, b), (b, a))]
-        questions = [
-            ModelQuestion(model, PROMPTS["system"], text, PreferenceAnswer) for text in prompts
-        ]
+        system = PROMPTS["system"]
+        questions = [ModelQuestion(model, system, text, PreferenceAnswer) for text in prompts]
         answers = await gather(asker, questions)
         for one in answers:
             usage.add(one.model, one.usage, one.cost_usd, cached=one.cached)
