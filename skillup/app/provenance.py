@@ -19,8 +19,7 @@ from skillup.process.run import run_quiet
 from skillup.workspace.prepare import PreparationError, files_of_skill, skill_digests, skills_for
 
 _GIT_SECONDS = 5.0
-_MOST_FILES = 500
-"""Of a skill; of larger ones only the digest of the whole is kept."""
+_MOST_FILES = 500  # Of a skill; of larger ones only the digest of the whole is kept
 # Of the CI systems that check out a commit and no branch, the first that is set.
 _BRANCH = (
     *("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),

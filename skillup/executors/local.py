@@ -26,10 +26,7 @@ from skillup.trial.setup import OpenTrial, resume_trial
 
 
 async def run_locally(run: Run) -> None:
-    """Run every job of the plan that is not finished yet.
-
-    Cancelling ends the processes of running trials and leaves what has finished.
-    """
+    """Run what has not finished; cancelling ends running trials, and leaves what has."""
     with process_register(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()

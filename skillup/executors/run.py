@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from skillup.judges.router import JudgeRouter
     from skillup.simulator import SimulatorFactory
 
-FinishedTrial = tuple[Job, Record, Grade]
-"""What is to be reported."""
+FinishedTrial = tuple[Job, Record, Grade]  # What is to be reported
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
 """Runs and concludes jobs (one, or a family), on this machine or on others."""
 

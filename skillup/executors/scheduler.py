@@ -47,8 +47,7 @@ class Scheduler:
         """What units that have not begun wait for, by their first job."""
         self._queues: dict[str, list[tuple[int, int, Unit]]] = {}
         """By engine a heap of what could begin: trial, place in the plan, unit."""
-        self._running: Counter[str] = Counter()
-        """Units, by engine."""
+        self._running: Counter[str] = Counter()  # Units, by engine
         self._begun: dict[str, Unit] = {}
         """By trial that has begun and not ended, its unit."""
         for unit in units:

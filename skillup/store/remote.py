@@ -149,10 +149,7 @@ def _digest(text: str) -> str:
 
 
 def download(url: str) -> Path:
-    """The directory of the run at `url`: a copy in this user's cache, for reading.
-
-    Raises RunDirectoryError if there is none, UsageError, StoreTroubleError.
-    """
+    """A copy of that run, to read. Raises RunDirectoryError, UsageError, StoreTroubleError."""
     folder = RemoteFolder(url)
     copy: Path = folder.place / _digest(repr(sorted(folder.files().items()))) / folder.name
     if not copy.is_dir():

@@ -55,8 +55,7 @@ _ASIDE = "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ? 
 class TrialPlace:
     """What belongs to one attempt at a trial."""
 
-    streams: Streams
-    """Of its engine."""
+    streams: Streams  # Of its engine
     keep_artifact: Callable[[str, bytes], None]
     """A file of the workspace that the trial collects, by its path."""
     scratch: Path
@@ -82,8 +81,7 @@ class RunDirectory(StoredRun):
         """Of trials that have not finished: the attempt that is under way."""
         self._last_attempt = 0
         self._has_result = (path / RESULT_FILE).exists()
-        self._checkpoints: set[str] = set()
-        """Jobs that may have one."""
+        self._checkpoints: set[str] = set()  # Jobs that may have one
         self._begun: set[str] = set()
         """Jobs of which there is any attempt, but those that this process has finished."""
         self._file_lists: dict[str, tuple[object, bytes | None]] = {}

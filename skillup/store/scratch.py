@@ -51,10 +51,7 @@ class Scratch:
         self._made = 0  # Of both so far
 
     def directory(self, job_id: str, *, unique: bool = False) -> Path:
-        """The job's own directory, a real path, empty; `unique`: never another trial's.
-
-        Raises RunDirectoryError.
-        """
+        """A real path, empty; `unique`: never another trial's. Raises RunDirectoryError."""
         self.remove(job_id)
         home = self._home or self._made_home()
         engine = None if unique else job_id.split("/")[-3:][0]
