@@ -329,7 +329,9 @@ class Run:
     def leave(self, job: Job) -> None:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
         self.directory.journal("trial_left", job=job.id)
-        text = "left where it was: --resume goes on with it"
+        self._show(job, "left where it was: --resume goes on with it")
+
+    def _show(self, job: Job, text: str) -> None:
         self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
 
     def request(
@@ -355,14 +357,11 @@ class Run:
             own = {"streams": place.streams.below(USER), "attempt": attempt.number, "seed": seed}
             simulator = simulators.player(job, options.seed, place.scratch / USER, **own)
 
-        def show(text: str) -> None:
-            self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
-
         def write(checkpoint: Checkpoint) -> None:
             update = {"uncounted": attempt.uncounted}
             self.directory.write_checkpoint(job.id, checkpoint.model_copy(update=update))
 
-        throttle = options.rate_limiter.of_agent(job.profile, show)
+        throttle = options.rate_limiter.of_agent(job.profile, partial(self._show, job))
         return TrialRequest(
             run_id=options.run_id,
             job=job,
@@ -437,8 +436,7 @@ class Run:
         if graded is None or (known is None and self._was_refused(record, graded)):
             self.directory.journal("trial_left", job=job.id)
             if new:
-                text = "run, but not judged: --resume has it judged"
-                self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
+                self._show(job, "run, but not judged: --resume has it judged")
             self.scheduler.finish(job.id)
             return None
         if known is None or new:
