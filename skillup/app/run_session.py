@@ -7,11 +7,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and sta
     from skillup.simulator import SimulatorFactory
 
 
-class RunSession:
+class RunSession(AbstractContextManager["RunSession"]):
     """A run that is open for writing. Use it in a ``with``, which closes the run's directory."""
 
     def __init__(
@@ -160,9 +160,6 @@ class RunSession:
         past = past_runs(self.plan.jobs[0].suite.root, request.base, self._index)
         began = self.directory.run_info()["started_at"]
         return last_judged(self.plan.jobs, [run for run in past if run.started_at < began])
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.directory.close()

@@ -14,9 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from skillup.errors import RunDirectoryError, SkillupError, StoreTroubleError, UsageError
 from skillup.redaction.secrets import NO_SECRETS
@@ -162,7 +161,7 @@ def download(url: str) -> Path:
     return copy
 
 
-class RemoteRun:
+class RemoteRun(AbstractContextManager["RemoteRun"]):
     """A run that is written in this user's cache and uploaded, at checkpoints and at its end.
 
     Use it in a ``with`` around whatever writes the run at :attr:`path`.
@@ -208,9 +207,6 @@ class RemoteRun:
             raise RunDirectoryError(f"{self.url} was written elsewhere meanwhile", hint=hint)
         shutil.rmtree(self.path)
         return False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         broken = self._thread is not None and kind is not None and not self._uploaded

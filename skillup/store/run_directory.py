@@ -12,7 +12,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -66,7 +66,7 @@ StoredForm: TypeAlias = tuple[bytes, bytes | None, Record | None]
 """JSON; what a list of files that is not in it is stored by; the record if secrets were masked."""
 
 
-class RunDirectory(StoredRun):
+class RunDirectory(StoredRun, AbstractContextManager["RunDirectory"]):
     """One run directory, open for reading, or by one process at a time for writing too.
 
     What is written is on the disk after :meth:`committed`.
@@ -136,9 +136,6 @@ class RunDirectory(StoredRun):
             made.journal("run_reopened")
             undo.pop_all()
         return made
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
