@@ -104,6 +104,9 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
     Each takes a place of the run's limiter while it runs, and so do turns that several share.
     """
     attempt = attempt or Attempt()
+    if len(jobs) == 1:
+        await _run_alone(run, jobs[0], attempt)
+        return
     alone: list[Job] = []
     together: list[Job] = []
     for job in jobs:
@@ -115,9 +118,6 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
     roots = [node_of(together)] if together else []
     if roots and not roots[0].count and roots[0].children:
         roots = list(roots[0].children)
-    if len(jobs) == 1 and not any(root.children for root in roots):
-        await _run_alone(run, jobs[0], attempt)
-        return
     for job in together:
         if run.directory.was_begun(job.id):
             await run.directory.remove_scratch_beside(job.id)
