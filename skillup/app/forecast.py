@@ -108,11 +108,9 @@ def _expected(
     trials: Counter[CaseKey], nights: Sequence[Mapping[CaseKey, float | None]], parallel: int
 ) -> Expected | None:
     """Over the cases that some night has; None: there are none, or of one no value is known."""
-    seen: dict[CaseKey, list[float]] = {key: [] for night in nights for key in night}
     rows = [{key: v for key, v in night.items() if v is not None} for night in nights]
-    for row in rows:
-        for key, value in row.items():
-            seen[key].append(value)
+    keys = dict.fromkeys(key for night in nights for key in night)
+    seen = {key: [row[key] for row in rows if key in row] for key in keys}
     if not seen or not all(seen.values()):
         return None
     means = {key: fmean(values) for key, values in seen.items()}

@@ -95,12 +95,9 @@ def exported_trial(job_id: str, place: Path) -> StoredTrial:
 def load_info(out: Path) -> dict[str, Any]:
     """What the run below `out` says of itself. Raises RunDirectoryError if that is damaged."""
     path = out / INFO_FILE
-    try:
-        with disk_errors("read", path):
-            value: dict[str, Any] = {**json.loads(read_regular(path))}
-    except (TypeError, ValueError, RecursionError):
-        raise RunDirectoryError(f"{path} is damaged", hint="export the run anew") from None
-    return value
+    with suppress(TypeError, ValueError, RecursionError), disk_errors("read", path):
+        return {**json.loads(read_regular(path))}
+    raise RunDirectoryError(f"{path} is damaged", hint="export the run anew")
 
 
 def exported_content(out: Path, state: FileState) -> bytes | None:

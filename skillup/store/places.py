@@ -109,10 +109,9 @@ def runs_in(folder: Path) -> list[str]:
             return beginning_of_id(datetime.fromisoformat(started.decode()))
         return ""
 
-    try:
-        found = [path for path in folder.iterdir() if is_run(path)]
-    except OSError:
-        return []
+    found: list[Path] = []
+    with suppress(OSError):
+        found += [path for path in folder.iterdir() if is_run(path)]
     return [path.name for path in sorted(found, key=lambda path: (began(path), path.name))]
 
 

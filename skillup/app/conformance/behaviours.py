@@ -99,8 +99,7 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
                 done |= _run(suite, some, one, root / some[0], parallel)
             rows = [*_of_cases(done), _row("A long message arrives whole", why)]
             rows += _of_records(done, model)
-            for name, attempt in _ATTEMPTS.items():
-                rows.append(_row(name, _tried(attempt, main, root, model)))
+            rows += [_row(n, _tried(one, main, root, model)) for n, one in _ATTEMPTS.items()]
             for place in ("home", "above"):
                 leaked = any(f"{_DECOY}-{place}" in str(asked.body) for asked in model.requests)
                 why = "requests hold a decoy's text" if leaked else None
