@@ -226,8 +226,6 @@ def remove_tree(path: Path) -> bool:
 
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
 _TEMPORARY = "tmp"
 _ANY = "*"
 # What stays of a place that another trial gets: directories as each trial makes them, and those of
@@ -251,7 +249,6 @@ _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 _PRIVATE, _USUAL = stat.S_IFDIR | 0o700, stat.S_IFDIR | (0o777 & ~_UMASK)
 _MODES = {_TEMPORARY: _PRIVATE, "projects": None, "sessions": None}
-
 
 _Settled = tuple[tuple[int, int, int], list[tuple[str, Mapping[str, Any], int | None]]]
 """Device, inode and time of the last change; and what is to be looked at below."""

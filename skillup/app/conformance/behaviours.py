@@ -100,11 +100,11 @@ def behaviours(profile: Profile, parallel: int = 8, *, mixed: bool = True) -> li
             rows = [*_of_cases(done), _row("A long message arrives whole", why)]
             rows += _of_records(done, model)
             rows += [_row(n, _tried(one, main, root, model)) for n, one in _ATTEMPTS.items()]
-            for place in ("home", "above"):
+            for place, title in _DECOYS.items():
                 leaked = any(f"{_DECOY}-{place}" in str(asked.body) for asked in model.requests)
                 why = "requests hold a decoy's text" if leaked else None
                 why = why if model.requests else "the model was never asked"
-                rows.append(_row(_DECOYS[place], why))
+                rows.append(_row(title, why))
     return rows
 
 
@@ -252,7 +252,6 @@ def _traffic_problem(turns: Sequence[TurnRecord]) -> str | None:
 
 
 # What no case can say: engines are asked themselves.
-
 
 Attempt = Callable[[Engine, TrialContext, ConformanceModel], Awaitable[str | None]]  # Why not
 
