@@ -321,9 +321,11 @@ class Run:
         self.observer.trial_retried(job, record, reason)
 
     async def _keep(self, job: Job, record: Record, **state: Any) -> Record:
-        with anyio.CancelScope(shield=True):  # what has ended is kept
-            stored_form = self.directory.stored_form
-            made = await do_beside(_is_short(record), stored_form, job.id, record)
+        made = None
+        if not _is_short(record):
+            with anyio.CancelScope(shield=True):  # what has ended is kept
+                make = self.directory.stored_form
+                made = await anyio.to_thread.run_sync(make, job.id, record)
         return self.directory.write_record(job.id, record, made, **state)
 
     def leave(self, job: Job) -> None:
