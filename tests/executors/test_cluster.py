@@ -283,6 +283,16 @@ def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
     assert len(project.journal("trial_finished")) == 2
 
 
+def test_when_a_case_is_decided_is_known_to_the_client_alone(
+    project: Project, cluster: DaskCluster
+) -> None:
+    project.write({"a.yaml": QUICK})
+    cluster.start_worker("one")
+    until = ("--trials", "2", "--until-decided", "--pass-rate", "0.5", "--json")
+    outcome = project.run(*on(cluster, *until))
+    assert (outcome.exit_code, len(outcome.data["cases"])) == (0, 4), outcome.stderr
+
+
 def test_a_scheduler_that_goes_ends_the_run_in_a_bounded_time(
     project: Project, cluster: DaskCluster, tmp_path: Path
 ) -> None:

@@ -364,22 +364,18 @@ async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
 
 
 async def test_a_request_that_an_agent_breaks_off_is_none() -> None:
-    async def half() -> AsyncIterator[bytes]:
-        yield b'{"model": "m", "tools": [{}], '
-        await anyio.sleep_forever()
-
-    async def ask(route: Route) -> None:
-        async with httpcore2.AsyncConnectionPool() as pool:
-            await pool.request("POST", f"{route.url}/v1/messages", content=half())
-
     async def asked(*_: object) -> None:
-        agent.cancel_scope.cancel()
+        agent.cancel()
 
     async with upstream(asked) as url, open_gateway({}) as gateway:
         route = gateway.route(url)
-        route.begin("turn-01", ["hi"])
-        async with anyio.create_task_group() as agent:
-            agent.start_soon(ask, route)
+        head = (
+            f"POST /{route.token}/v1/messages HTTP/1.1\r\nhost: us\r\ncontent-length: 99\r\n\r\n{{"
+        )
+        with anyio.CancelScope() as agent:
+            async with await anyio.connect_tcp("127.0.0.1", gateway.port) as stream:
+                await stream.send(head.encode())
+                await anyio.sleep_forever()
         traffic = route.end()
     assert (traffic.requests, traffic.side_requests) == (0, 0)
 
