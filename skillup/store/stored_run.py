@@ -101,7 +101,7 @@ class StoredRun:
         for (line,) in self.database.each("SELECT json FROM events ORDER BY id", many=1000):
             with suppress(ValueError, TypeError, RecursionError):
                 event = json.loads(line)
-                if isinstance(event, dict):
+                if isinstance(event, dict) and isinstance(event.get("job", ""), str):
                     yield event
 
     def read_checkpoint(self, job_id: str) -> Checkpoint | None:
