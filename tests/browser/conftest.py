@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -19,6 +18,7 @@ from tests.browser.made import written
 from tests.browser.pages import NAME, Opened, address_of, chromium, opened
 from tests.support.pages import Page
 from tests.support.project import Project
+from tests.support.viewing import viewing
 
 SUITE = Path(__file__).parent / "suite"
 Opener = Callable[..., AbstractContextManager[Opened]]
@@ -124,18 +124,5 @@ def seen(open_page: Opener, report: str) -> Iterator[Opened]:
 @pytest.fixture
 def viewed(project: Project, runs: Path) -> Iterator[str]:
     """The address of a served folder with two runs."""
-    folder = str(runs / "project" / ".skillup" / "runs")
-    yield from served(project, folder)
-
-
-def served(project: Project, *arguments: str) -> Iterator[str]:
-    with project.start("view", *arguments, "--no-open", "--port", "0") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = ""
-        while "http" not in line:
-            line = process.stdout.readline()
-            assert line or process.poll() is None, process.stderr.read()
-        found = re.search(r"http\S+", line)
-        assert found is not None
-        yield found[0]
+    with viewing(project, str(runs / "project" / ".skillup" / "runs")) as viewer:
+        yield viewer.url

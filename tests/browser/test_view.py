@@ -11,9 +11,10 @@ from playwright.sync_api import Route
 
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory
-from tests.browser.conftest import Opener, served
+from tests.browser.conftest import Opener
 from tests.browser.pages import TWO_FRAMES, Opened
 from tests.support.project import Project
+from tests.support.viewing import viewing
 
 
 def test_runs_are_listed_opened_put_side_by_side_and_left(open_page: Opener, viewed: str) -> None:
@@ -144,11 +145,10 @@ def live(project: Project, open_page: Opener, go: Path) -> Iterator[Opened]:
     with project.start("run", "cases", "-j", "1", "--quiet") as run:
         while run.poll() is None and _turn_of_a(runs) < 2:
             run.poll()
-        for address in served(project, str(runs)):
-            with open_page(address) as page:
-                with page.arriving():
-                    page.page.locator("#rows a").first.click()
-                yield page
+        with viewing(project, str(runs)) as viewer, open_page(viewer.url) as page:
+            with page.arriving():
+                page.page.locator("#rows a").first.click()
+            yield page
         go.touch()
         run.wait(timeout=60)
 

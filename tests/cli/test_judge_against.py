@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(finished: Path, tmp_path: Path) -> Project:
-    project = Project(tmp_path)
-    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
-    return project
+def project(finished: Path, project: Project) -> Project:
+    return project.holding(finished)
 
 
 def judged(project: Project, *options: str, code: int = 0) -> Any:

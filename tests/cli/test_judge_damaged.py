@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 
 from tests.support.children import is_alive
 from tests.support.exported import exported
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.project import Project, wait_until
 from tests.support.stored import edit_stored
 
 JOB = "a/scripted/with_skill/1"
@@ -34,10 +32,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(finished: Path, tmp_path: Path) -> Project:
-    project = Project(tmp_path)
-    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
-    return project
+def project(finished: Path, project: Project) -> Project:
+    return project.holding(finished)
 
 
 def update(**fields: Any) -> Callable[[dict[str, Any]], object]:
@@ -98,9 +94,7 @@ def test_the_next_start_ends_what_a_killed_judging_left(tmp_path: Path) -> None:
     slow, started = project.root / "cases" / "slow", project.root / "cases" / "started"
     slow.touch()
     with project.start("judge", "run", env=env) as judging:
-        until = time.monotonic() + GUARD_SECONDS
-        while not started.exists() and judging.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(started.exists, judging)
         judging.send_signal(signal.SIGKILL)
         judging.wait()
     left = [int(pid) for pid in started.read_text().split()]

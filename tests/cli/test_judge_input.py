@@ -24,11 +24,6 @@ CRITERIA = ["Names the line", "Proposes a fix"]
 AGENT = {"type": "agent_judge", "criteria": CRITERIA, "pass_threshold": 0.5}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 def given(project: Project, **more: Any) -> str:
     project.write({"debug/input.json": json.dumps({**BASE, **more})})
     return "debug/input.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -45,11 +44,9 @@ def answering(request: ModelRequest) -> Reply:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
+def project(project: Project) -> Project:
     project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "cases/a.yaml": CASE})
-    project.write({"cases/never.sh": "#!/bin/sh\ntouch ran\nexit 0\n"})
-    return project
+    return project.write({"cases/never.sh": "#!/bin/sh\ntouch ran\nexit 0\n"})
 
 
 def test_questions_are_shown_and_nobody_is_asked(project: Project) -> None:

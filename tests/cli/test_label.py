@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -38,8 +37,7 @@ OWN = """
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
+def project(project: Project) -> Project:
     project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "cases/a.yaml": CASE})
     assert project.run("run", "--out", "run").exit_code == 1
     return project

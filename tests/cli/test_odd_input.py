@@ -19,7 +19,7 @@ import pytest
 from skillup.cli.entry import run_app
 from skillup.store import RunDirectory
 from skillup.store.files import pack, unpack
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project
 
 SUITE = {
     "s/eval.yaml": "name: s\n",
@@ -207,15 +207,8 @@ def test_too_few_open_files_are_not_called_a_full_disk(project: Project) -> None
     """S13: it was "see that the disk has room"."""
     case = 'scripted: [{steps: [{run: "sleep 0.5"}], say: y}]\ninput: {prompt: x}\n'
     project.write({"eval.yaml": "name: s\n", **{f"cases/{n}.yaml": case for n in range(14)}})
-    done = subprocess.run(
-        ["sh", "-c", FEW, "sh", sys.executable, "-m", "skillup", "run", ".", "-j", "14"],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        text=True,
-        timeout=GUARD_SECONDS,
-        check=False,
-    )
+    command = [sys.executable, "-m", "skillup", "run", ".", "-j", "14"]
+    done = project.shell("sh", "-c", FEW, "sh", *command)
     assert done.returncode in (0, 3)
     assert "disk" not in done.stderr
     assert "itself failed" not in done.stderr

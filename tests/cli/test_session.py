@@ -73,9 +73,8 @@ def test_a_session_is_shown_as_a_transcript_or_as_json(
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(project: Project) -> Project:
     """A session, and the workspace it ran in."""
-    project = Project(tmp_path)
     rows = [
         claude_row("user", "How many files?", "1", None, cwd=str(project.root / "work")),
         claude_row("assistant", text("There are 3 files."), "2", "1"),

@@ -15,7 +15,7 @@ from skillup.app.runs import shown_trials
 from skillup.store import RunDirectory
 from tests.support.exported import exported
 from tests.support.large_runs import write_large_run
-from tests.support.project import Project
+from tests.support.project import Project, wait_until
 from tests.support.stored import a_record, change, edit_stored
 from tests.support.viewing import PATIENCE, Viewer, viewing
 
@@ -206,9 +206,8 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
     assert "attempt" not in project.run("show", "last", "once").stdout
 
 
-def test_what_is_no_record_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(SUITE)
-    project.run("run", "s", "--out", "r")
+def test_what_is_no_record_or_no_grade_is_said_and_the_rest_is_shown(project: Project) -> None:
+    project.write(SUITE).run("run", "s", "--out", "r")
 
     def edit(grade: dict[str, Any]) -> None:
         grade["turns"][0]["status"] = 7
@@ -283,11 +282,10 @@ SLOW = {
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Project:
+def served(project: Project) -> Project:
     """A workspace with one run."""
-    found = Project(tmp_path)
-    write_large_run(found.root / ".skillup/runs/a", 2, turns=1)
-    return found
+    write_large_run(project.root / ".skillup/runs/a", 2, turns=1)
+    return project
 
 
 def _until(viewer: Viewer, run: str, status: str) -> dict[str, object]:
@@ -308,9 +306,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
     go = tmp_path / "go"
     served.write({"engines/slow.yaml": f"engine: scripted\nenv: {{GO: {go}}}\n"})
     with served.start("run", "s", "-e", "slow", "--out", "runs/r") as running:
-        while not (served.root / "runs/r/scratch").exists():
-            assert running.poll() is None, running.communicate()
-            time.sleep(0.05)
+        wait_until((served.root / "runs/r/scratch").exists, running)
         with viewing(served, "runs/r") as viewer:
             row = _until(viewer, "r", "RUNNING")
             assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]

@@ -271,16 +271,9 @@ def run_with_small_disk(project: Project, script: str, *, megabytes: int) -> Out
     disk = str(project.root / "disk")
     Path(disk).mkdir(exist_ok=True)
     mount = f'mount -t tmpfs -o size={megabytes}m none "$DISK" && '
-    done = subprocess.run(
-        [*namespace(), "sh", "-c", mount + script],
-        cwd=project.root,
-        env=project.environment({"DISK": disk, "SKILLUP": f"{sys.executable} -m skillup"}),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=GUARD_SECONDS,
-        check=False,
-    )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    env = {"DISK": disk, "SKILLUP": f"{sys.executable} -m skillup"}
+    done = project.shell(*namespace(), "sh", "-c", mount + script, env=env)
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def missing_blobs(run: Path) -> list[str]:

@@ -24,9 +24,8 @@ BRANCHED = """
 
 
 @pytest.fixture
-def sharded(tmp_path: Path) -> Project:
+def sharded(project: Project) -> Project:
     """Three shards of a suite with a failing case, branches and a dependency."""
-    project = Project(tmp_path)
     project.write(
         {
             "eval.yaml": "name: x\n",

@@ -231,11 +231,10 @@ def test_the_same_files_mean_what_ours_mean_without_the_version(tmp_path: Path) 
     }
 
 
-def test_a_home_that_a_suite_names_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+def test_a_home_that_a_suite_names_is_left_out_and_that_is_said(project: Project) -> None:
     """V14: a trial's own home is empty, too; public suites ask for such a one."""
     env = {"HOME": "/tmp/clean", "CODEX_HOME": "/tmp/clean/.codex", "TZ": "UTC"}
     row = Row("homes", "PASS", SENTENCE, suite={"environment": {"type": "none", "env": env}})
-    project = Project(tmp_path)
     write(project, row, theirs=True)
     done = project.run("run", "theirs", "--json")
     assert [case["status"] for case in done.data["cases"]] == ["PASS"]

@@ -329,12 +329,5 @@ print(int(code), sorted(name for name in sys.modules if name.partition(".")[0] =
 
 def test_without_the_option_the_plug_in_imports_nothing(project: Project) -> None:
     project.write({"test_own.py": "def test_own():\n    assert True\n"})
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = project.shell(sys.executable, "-c", PROBE, check=True)
     assert done.stdout.splitlines()[-1] == "0 ['skillup', 'skillup.pytest_plugin']"

@@ -164,9 +164,8 @@ def test_outputs_are_what_the_agent_made_and_its_last_answer(exported: Path) -> 
     assert prompt == "Turn 1: Write it\n\nTurn 2: Again"
 
 
-def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(SUITE)
-    project.write({"engines/x.yaml": "engine: scripted\n", "engines/y.yaml": "engine: scripted\n"})
+def test_several_engines_have_a_folder_each(project: Project) -> None:
+    project.write({**SUITE, **{f"engines/{one}.yaml": "engine: scripted\n" for one in "xy"}})
     (project.root / "cases").mkdir()
     done = project.run("run", "s", "-k", "plain", "-e", "x", "-e", "y", "--out", "r")
     assert done.exit_code == 0, done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -342,9 +341,8 @@ def test_a_suite_may_ask_for_all_that_the_command_line_may_ask_for() -> None:
         Report.model_validate({"formats": ["pdf"]})
 
 
-def test_a_run_writes_what_is_asked_for_and_report_writes_it_again(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(SUITE)
-    assert project.run("run", "s", "--out", "r", "--report", "markdown").exit_code == 0
+def test_a_run_writes_what_is_asked_for_and_report_writes_it_again(project: Project) -> None:
+    assert project.write(SUITE).run("run", "s", "--out", "r", "--report", "markdown").exit_code == 0
     assert (project.root / "r/junit.xml").read_bytes().startswith(b"<?xml")
     assert (project.root / "r/summary.md").read_text("utf-8").startswith("# skillup: 1 of 1")
     (project.root / "r/junit.xml").unlink()

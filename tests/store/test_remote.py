@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from skillup.store import RunDirectory
 from tests.docs.blocks import ROOT, blocks_of
 from tests.support.project import Project
 from tests.support.s3_server import BUCKET, S3Server, s3_server
+from tests.support.viewing import viewing
 
 CASE = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
 
@@ -115,12 +115,8 @@ def test_the_jobs_of_the_page_on_many_machines_shard_and_merge(
 def test_a_run_at_a_url_is_viewed(two_cases: Project, bucket: S3Server) -> None:
     env, url = bucket.environment, f"s3://{BUCKET}/viewed"
     assert two_cases.run("run", ".", "--out", url, env=env).exit_code == 0
-    with two_cases.start("view", url, "--port", "0", "--no-open", env=env) as viewing:
-        assert viewing.stdout is not None
-        address = viewing.stdout.readline().strip()
-        with urllib.request.urlopen(address) as page:
-            assert page.status == 200
-        viewing.terminate()
+    with viewing(two_cases, url, env=env) as viewer:
+        assert viewer.get().status == 200
 
 
 SLOW = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,11 @@ class Project:
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+        return self
+
+    def holding(self, folder: Path) -> Project:
+        """With a copy of all that is in the folder."""
+        shutil.copytree(folder, self.root, dirs_exist_ok=True, symlinks=True)
         return self
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
