@@ -314,6 +314,8 @@ def _empty(name: str, parent: int | None, left: list[int] | None = None) -> None
     try:
         with os.scandir(directory) as scan:
             entries = list(scan)
+        if left is not None and len(entries) > left[0]:
+            raise OSError(name)
         for entry in entries:
             if left is not None:
                 _count(entry, left)
