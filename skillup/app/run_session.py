@@ -36,7 +36,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Stop
 from skillup.schema.line import TrialLine
 from skillup.schema.profile import Profile
-from skillup.schema.record import utc_now
+from skillup.schema.record import Record, utc_now
 from skillup.schema.suite import fidelity_of, needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import home_directory
@@ -106,6 +106,7 @@ class RunSession(AbstractContextManager["RunSession"]):
         except BaseException:
             self.directory.close()
             raise
+        Record.model_rebuild()  # else by the first trial, on the event loop
 
     def _options(self, warn: Callable[[str], None]) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""

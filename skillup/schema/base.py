@@ -60,7 +60,10 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Within another model only a call: most of what files may have is never met."""
-        if handler.field_name is None or not cls.on_demand:
+        if handler.field_name is None:
+            return handler(source)
+        if not cls.on_demand:
+            cls.model_rebuild()  # once for all that it is part of, and for itself
             return handler(source)
         described = {"pydantic_js_annotation_functions": [cls._definition]}
         return no_info_plain_validator_function(cls._validate, metadata=described)

@@ -11,10 +11,12 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Any
 
 from skillup.frozen import frozen
 from skillup.schema.record import FileState, WorkspaceChanges
@@ -58,6 +60,7 @@ class BlobStore:
 _TIMES_TELL_AFTER_NS = 2_500_000_000
 
 _DIFF_CHARACTERS = 64 << 10
+_MANY = 1_000  # Files of which a list is freed in parts
 
 
 @frozen
@@ -67,6 +70,23 @@ class SnapshotLimits:
     kept_file: int = 10 << 20  # Larger files are hashed, but their content is not kept
     kept_total: int = 500 << 20  # Files that would go beyond it are not kept
     read_total: int = 1 << 30  # Files that would go beyond it have no hash
+
+
+class FreedInParts(dict[str, Any]):
+    """By path; freed bit by bit: for so many at once all others would wait for up to 30 ms."""
+
+    def __del__(self) -> None:
+        _free([*self, *self.values()])
+
+
+def _free(content: list[Any]) -> None:
+    from asyncio import get_running_loop  # not needed by most who import this
+
+    while content:
+        del content[-2_000:]
+        with suppress(RuntimeError):  # in a thread; others have their turn there
+            get_running_loop().call_soon(_free, content)
+            return
 
 
 Stamp = str
@@ -151,7 +171,9 @@ def take_snapshot(
     ):
         if number:
             notes.append(f"{number} files were not {what}: over {limit / 1e6:g} MB together")
-    in_order = dict(sorted(files.items()))
+    in_order = {path: files[path] for path in sorted(files)}
+    if len(files) >= _MANY:
+        in_order, stamps = FreedInParts(in_order), FreedInParts(stamps)
     if previous is not None and in_order == previous.files:
         in_order = previous.files  # records of many turns then hold one list
     return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)

@@ -18,4 +18,4 @@ def test_no_step_of_a_run_with_large_workspaces_keeps_the_loop_busy(tmp_path: Pa
     lag = measured(tmp_path, trials=3, files=12_000, parallel=2)
 
     assert len(lag.busy) == 10
-    assert lag.busy[2] < lag.scan / 20
+    assert lag.busy[2] < lag.scan / 40

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import subprocess
 import sys
+import weakref
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -339,3 +342,30 @@ def test_large_texts_are_compared_quickly_and_a_line_added_to_one_is_a_small_dif
     assert lines == ["[lines 2 to 20002 changed: too many to be shown]"]
     lines = list(unified_diff(before, f"{before}new\n"))
     assert lines == ["@@ -19998,3 +19998,4 @@", " 19997", " 19998", " 19999", "+new"]
+
+
+def test_many_files_are_forgotten_bit_by_bit_where_others_wait(tmp_path: Path) -> None:
+    make_tree(tmp_path, {f"{number}.txt": "" for number in range(1_000)})
+    left: weakref.WeakSet[object] = weakref.WeakSet()
+
+    class Known(str):
+        __slots__ = ("__weakref__",)
+
+    def forget() -> None:
+        files: dict[str, Any] = take_snapshot(tmp_path, BlobStore()).files
+        for number in range(10_000):
+            files[str(number)] = Known(number)
+            left.add(files[str(number)])
+
+    async def among_others() -> None:
+        forget()
+        for _ in range(10):
+            seen.append(len(left))
+            await asyncio.sleep(0)
+
+    forget()
+    assert not left
+    seen: list[int] = []
+    asyncio.run(among_others())
+    assert seen[-1] == 0 < seen[0] < 10_000
+    assert len(set(seen)) > 3
