@@ -80,11 +80,12 @@ class FreedInParts(dict[str, Any]):
 
 
 def _free(content: list[Any]) -> None:
-    from asyncio import get_running_loop  # not needed by most who import this
-
     while content:
         del content[-2_000:]
-        with suppress(RuntimeError):  # in a thread; others have their turn there
+        # Else in a thread, where others have their turn; or the interpreter ends.
+        with suppress(RuntimeError, ImportError):
+            from asyncio import get_running_loop  # not needed by most who import this
+
             get_running_loop().call_soon(_free, content)
             return
 
