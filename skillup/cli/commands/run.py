@@ -10,7 +10,6 @@ from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
 from shlex import quote
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from skillup.cli import options as o
@@ -177,14 +176,6 @@ def _warn(text: str) -> None:
     _say(f"warning: {text}", "yellow")
 
 
-def _import_rest() -> None:
-    """What is not needed before the first agent has ended, while that agent works."""
-    import skillup.analysis
-    import skillup.history.index
-    import skillup.judges
-    import skillup.reports.terminal.run  # noqa: F401
-
-
 def _run_and_show(
     given: Mapping[str, Any], request: RunRequest, earlier: Path | None, remote: RemoteRun | None
 ) -> int:
@@ -226,12 +217,12 @@ def _run_and_show(
             mask=session.secrets.mask,
             finished=directory.finished_jobs() if earlier is not None else (),
         ) as reporter:
-            Thread(target=_import_rest, daemon=True).start()
             interrupted = run_stoppable(partial(session.run, reporter), reporter.stopping, command)
         result = session.conclude(interrupted=interrupted)
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
         written = session.publish(result, url)
     trouble = remote.end() if remote is not None else None
+    # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying
     from skillup.reports.formats import FORMATS, HTML
     from skillup.reports.result import exit_code, stop_lines
