@@ -113,11 +113,9 @@ def make_plan(
                 hint = "run each case less often (--trials), or some of the cases (-k, --tag)"
                 raise UsageError(what, hint=hint)
     if jobs and selection.trials_from_turn is not None and all(job.trial == 1 for job in jobs):
-        raise UsageError(
-            f"--trials-from-turn {selection.trials_from_turn}: no case is run more than once, "
-            "so there is nothing to share",
-            hint="say how often with --trials",
-        )
+        what = f"--trials-from-turn {selection.trials_from_turn}: no case is run more than once"
+        hint = "say how often with --trials"
+        raise UsageError(f"{what}, so there is nothing to share", hint=hint)
     return Plan(tuple(jobs))
 
 

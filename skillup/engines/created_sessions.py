@@ -30,6 +30,7 @@ _SIGNED = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
 
 
 def api_name(text: str) -> str:
@@ -115,10 +116,8 @@ class WritingCliEngine(CliEngine):
         if version is not None and spec.writable is not None and version in spec.writable:
             return None
         this = "the one here has no version" if version is None else f"here it is {version}"
-        return (
-            f"sessions can be written for {spec.name} {spec.writable}, {this}: "
-            f"use one of these versions ({spec.install_writable})"
-        )
+        what = f"sessions can be written for {spec.name} {spec.writable}, {this}"
+        return f"{what}: use one of these versions ({spec.install_writable})"
 
     async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> EngineTurn:
         problem = self.seeding_problem(trial.version)
@@ -222,10 +221,7 @@ def copy_database(source: Path, copy: Path, paths: Mapping[str, str]) -> None:
                 return text
 
             new.create_function("moved", 1, moved)
-            tables = (
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
-            )
-            for (table,) in new.execute(tables).fetchall():
+            for (table,) in new.execute(_TABLES).fetchall():
                 for column in new.execute(f'PRAGMA table_info("{table}")').fetchall():
                     name = column[1]
                     holds = " OR ".join([f'instr("{name}", ?)'] * len(paths))

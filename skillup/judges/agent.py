@@ -76,10 +76,8 @@ def profile_of(judge: JudgeConfig, place: artifacts.JudgePlace) -> Profile:
     elif judge.model is not None:
         updates["model"] = re.sub("^(anthropic|openai)[:/]", "", judge.model)
     if profile.engine == "scripted" and judge.scripted is None:
-        raise UsageError(
-            "its engine is the scripted one: say in the judge's `scripted` what it answers, "
-            "or name another `engine`"
-        )
+        what = "its engine is the scripted one: say in the judge's `scripted` what it answers"
+        raise UsageError(f"{what}, or name another `engine`")
     return profile.model_copy(update={"permission": "read_only", **updates})
 
 
@@ -221,21 +219,19 @@ class _AgentJudge:
 
     def _session(self, sample: int) -> tuple[ThrottledSession, artifacts.Materials]:
         """Where an agent is asked, a place of its own, and what is put before it there."""
-        judge, place, judged = self.judge, self.place, self.judged
+        judge, place, judged, models = self.judge, self.place, self.judged, self.place.models
         profile = profile_of(judge, place)
         engine = engine_of(profile)
         root = place.new_directory("agent-")
         if isinstance(engine, SchemaAnswers):
             schema, own = answer_schema(list(self.asked)), bool(judge.skills)
             profile = engine.answering(profile, schema, root, own_skills=own)
-        own_keys = {"script": judge.scripted, "seed": sample, "secrets": place.models.secrets}
-        trial = context_in(root, profile, place.models.environment, streams=NoStreams(), **own_keys)
+        own_keys = {"script": judge.scripted, "seed": sample, "secrets": models.secrets}
+        trial = context_in(root, profile, models.environment, streams=NoStreams(), **own_keys)
         directory = trial.workspace
         lacks = artifacts.copy_of(judged.files, judged.read_file, directory / "workspace")
         context = judge.context or JudgeContext()
-        materials = artifacts.write_materials(
-            directory / "judge", judged, context, place.models.mask
-        )
+        materials = artifacts.write_materials(directory / "judge", judged, context, models.mask)
         materials.notes += artifacts.notes_on(lacks)
         skills: dict[str, Path] = {}
         for ref in judge.skills:
@@ -244,9 +240,8 @@ class _AgentJudge:
             skills[skill.name] = directory / installed.directories[0]
         for name in ("workspace", "judge"):
             artifacts.make_read_only(directory / name)
-        trial, limiter = replace(trial, skills=skills), place.models.rate_limiter
-        seconds = judge.timeout_seconds or DEFAULT_SECONDS
-        return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
+        trial, seconds = replace(trial, skills=skills), judge.timeout_seconds or DEFAULT_SECONDS
+        return ThrottledSession(engine, trial, models.rate_limiter, seconds, "turn"), materials
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""

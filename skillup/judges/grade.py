@@ -173,15 +173,13 @@ _OF_THE_TURN = (
 def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -> TurnGrade:
     """`turn` judged by what is `written` of it in the case (None: the case has no such turn)."""
     gate = _gate_results(turn, written.post_condition if written is not None else None, context)
-    results, follow_ups, passed_on = evaluate_turn(
-        written.checks() if written is not None else [], turn, context
-    )
+    checks = written.checks() if written is not None else []
+    results, follow_ups, passed_on = evaluate_turn(checks, turn, context)
+    decided = deciding([*gate, *results], follow_ups, passed_on)
     executed = list(turn.executed()) if turn.follow_ups else (turn,)
     return TurnGrade(
         **{name: getattr(turn, name) for name in _OF_THE_TURN},
-        score=weighted_mean(deciding([*gate, *results], follow_ups, passed_on))
-        if turn.status == "completed"
-        else 0.0,
+        score=weighted_mean(decided) if turn.status == "completed" else 0.0,
         post_condition_passed=all(result.passed for result in gate) if gate else None,
         checks=[*gate, *results],
         follow_ups=follow_ups,

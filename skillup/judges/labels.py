@@ -153,8 +153,7 @@ def examples_of(
     kept = record.references.get(path)
     content = context.read_file(kept) if kept is not None else None
     if content is None:
-        what = "the examples were not kept with the record"
-        raise InvalidFilesError([Problem(Path(path), 1, 1, "", what)])
+        refuse(Path(path), "the examples were not kept with the record")
     own = f"{record.case_id}/{record.engine.profile}/{record.variant}/{record.trial}"
     names = tuple(flat(check.name or describe(check)) for check in checks)
     known = {flat(text[:LONGEST_TEXT]) for text in judged}

@@ -363,9 +363,8 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
             (when.prompt, question.prompt),
             (when.answer, question.latest),
         )
-        if when.repetition not in (None, question.sample + 1) or not all(
-            _find(pattern, text) for patterns, text in texts for pattern in patterns
-        ):
+        found = (_find(pattern, text) for patterns, text in texts for pattern in patterns)
+        if when.repetition not in (None, question.sample + 1) or not all(found):
             continue
         if rule.error is not None:
             raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
@@ -380,9 +379,8 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
     keys = ", ".join(f"`{name}`" for name in question.form.model_fields)
     asked = " ".join(question.prompt.split())[:_SHOWN]
     why = f"answers it ({'; '.join(misfits)})" if misfits else "applies"
-    raise CannotAskError(
-        f"no rule of {file.name} {why}; add one whose answer has {keys}, for: {asked}"
-    )
+    fix = f"add one whose answer has {keys}, for: {asked}"
+    raise CannotAskError(f"no rule of {file.name} {why}; {fix}")
 
 
 def _verdict(
@@ -411,9 +409,8 @@ def _find(pattern: str, text: str) -> regex.Match[str] | None:
     try:
         return compiled_pattern(pattern, True).search(text, timeout=_SECONDS_PER_SEARCH)
     except TimeoutError:
-        raise CannotAskError(
-            f"the pattern /{pattern}/ took too long; write it without nested repetition"
-        ) from None
+        what = f"the pattern /{pattern}/ took too long; write it without nested repetition"
+        raise CannotAskError(what) from None
 
 
 def _quoted(match: regex.Match[str]) -> str:

@@ -97,9 +97,8 @@ def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[st
         name, key = _list_and_key(form)
         given = [str(getattr(one, key)).strip().casefold() for one in getattr(value, name)]
         if sorted(given) != sorted(one.casefold() for one in ids):
-            raise MalformedAnswerError(
-                f"`{name}` must have each `{key}` of {', '.join(ids)} once, and no other"
-            )
+            what = f"`{name}` must have each `{key}` of {', '.join(ids)} once, and no other"
+            raise MalformedAnswerError(what)
     return value
 
 
@@ -196,10 +195,9 @@ def parse_model(text: str) -> tuple[str, str]:
     provider, colon, name = text.partition(":")
     provider, name = provider.strip(), name.strip()
     if not colon or not name or provider not in _PROVIDERS:
-        raise CannotAskError(
-            f"`{text}` names no model: write {_EXAMPLES}; another provider is reached by "
-            "`openai-chat:NAME` and its OpenAI-compatible `base_url`"
-        )
+        others = "by `openai-chat:NAME` and its OpenAI-compatible `base_url`"
+        fix = f"write {_EXAMPLES}; another provider is reached {others}"
+        raise CannotAskError(f"`{text}` names no model: {fix}")
     return provider, name
 
 

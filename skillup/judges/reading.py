@@ -59,9 +59,8 @@ class JudgePrompt:
             def fenced(kind: str) -> str:
                 parts = [part for exchange in judged for part in exchange.labelled()]
                 labels = {part.label for part in parts if part.kind == kind}
-                text, code = shown.fenced(
-                    [(p.label, p.text) for p in shown.parts if p.label in labels]
-                )
+                pieces = [(p.label, p.text) for p in shown.parts if p.label in labels]
+                text, code = shown.fenced(pieces)
                 codes.append(f"in the task: {code}")
                 return f"\n{text}\n"
 
@@ -150,10 +149,9 @@ class Reading:
         if self._role == "simulator":
             return "Judge the messages of the user. What the agent said and did is context."
         if not self.is_turn:
-            return (
-                "Judge the conversation as a whole: what the agent said and did in all of its "
-                "turns. What stands before turn 1, if anything, is context."
-            )
+            what = "what the agent said and did in all of its turns"
+            before = "What stands before turn 1, if anything, is context."
+            return f"Judge the conversation as a whole: {what}. {before}"
         said = f"Judge {self.last.label}: what the agent said and did there."
         return said if len(self._shown) == 1 else f"{said} Everything before it is context."
 
@@ -208,8 +206,7 @@ class Reading:
             model, number = which
             question = ModelQuestion(
                 model, PROMPTS["system"], text, form, number, prompt.ids, criteria, latest,
-                in_question,
-                shared, models.sampled_at,
+                in_question, shared, models.sampled_at,
             )  # fmt: skip
             answer = await self._asker(question)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)

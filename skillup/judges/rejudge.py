@@ -212,9 +212,8 @@ def verdicts_of(job: str, grade: Grade) -> Verdicts:
             reason = one.error or one.found
             found[item] = JudgeVerdict(None if one.error else said, reason, *about)
     if grade.status in _VERDICTS or grade.status == "ERROR":
-        found[JudgedItem(job, 0, CASE)] = JudgeVerdict(
-            _VERDICTS.get(grade.status), grade.reason, kind=CASE
-        )
+        verdict = JudgeVerdict(_VERDICTS.get(grade.status), grade.reason, kind=CASE)
+        found[JudgedItem(job, 0, CASE)] = verdict
     return found
 
 

@@ -105,10 +105,8 @@ def explain(error: BaseException, model: str) -> str:
             said = text.format(model, words, wait=wait, status=status)
             return "; ".join([said, *getattr(error, "__notes__", ())])
     # A client trusts an answer to be what the API promises, and stumbles in many ways.
-    return (
-        f"{model}: the answer of the server is not what the API promises "
-        f"({type(error).__name__}: {words}); is its `base_url` right?"
-    )
+    what = "the answer of the server is not what the API promises"
+    return f"{model}: {what} ({type(error).__name__}: {words}); is its `base_url` right?"
 
 
 def _words(error: BaseException) -> str:

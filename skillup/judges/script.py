@@ -115,10 +115,9 @@ def _find_script(
         return own, []
     content = part.read_file(kept)
     if content is None:
-        raise CannotJudgeError(
-            f"the script {own} is not what it was, and the copy kept with the record is gone; "
-            "put it back, or judge by what it is now: `skillup judge RUN --cases PATH`"
-        )
+        what = f"the script {own} is not what it was, and the copy kept with the record is gone"
+        fix = "put it back, or judge by what it is now: `skillup judge RUN --cases PATH`"
+        raise CannotJudgeError(f"{what}; {fix}")
     copy = scratch / "script" / Path(path).name
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(content)
@@ -144,10 +143,8 @@ def command_of(script: Path) -> tuple[str, ...]:
         return (*shebang.decode(errors="surrogateescape").split(None, 1), str(script))
     if script.suffix in _SHELLS:
         return (_SHELLS[script.suffix], str(script))
-    raise CannotJudgeError(
-        f"it is not clear how to start the script {script}: "
-        "begin it with `#!` and its interpreter, such as `#!/bin/sh`"
-    )
+    fix = "begin it with `#!` and its interpreter, such as `#!/bin/sh`"
+    raise CannotJudgeError(f"it is not clear how to start the script {script}: {fix}")
 
 
 def _environment(

@@ -147,10 +147,8 @@ def check_profile(
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
     given = [one for one in (profile.agent, profile.custom) if one is not None]
     if len(given) != (profile.engine == DESCRIBED):
-        message = (
-            f"`engine: {DESCRIBED}` and `agent` or `custom`, which describe it, belong together"
-        )
-        problems.append(document.problem(("engine",), message, "write it and one of them, or none"))
+        what = f"`engine: {DESCRIBED}` and `agent` or `custom`, which describe it, belong together"
+        problems.append(document.problem(("engine",), what, "write it and one of them, or none"))
     elif profile.engine not in (*ADAPTERS, DESCRIBED):
         guess = near_miss(profile.engine, [*ADAPTERS, *ALIASES])
         meant = f"did you mean `{ALIASES.get(guess, guess)}`? " if guess else ""

@@ -470,10 +470,8 @@ def _unknown_key(
         inner = () if get_origin(info.annotation) in (list, dict) else _models(info.annotation)
         # Of a mapping inside that was not written it is chance: a judge has a `context`, too.
         if (len(path) == 1 or name in beside) and any(key in keys_of(child) for child in inner):
-            return (
-                message,
-                f"it belongs to `{field_name((*path[:-1], name))}`: check the indentation",
-            )
+            owner = field_name((*path[:-1], name))
+            return message, f"it belongs to `{owner}`: check the indentation"
     if guess is not None:
         often, fix = _OFTEN.get(key, ("", ""))
         return message, (often == guess and fix) or f"did you mean `{guess}`?"

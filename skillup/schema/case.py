@@ -412,9 +412,8 @@ class Case(CaseDefaults, Checked):
         if led is None or self.judge_model is None or own or self.expect or self.all_judges():
             return own
         goal = f"The user's objective was reached by the end: {led.persona.objective}"
-        return [
-            Check(name="objective was reached", rubric=Rubric(criteria=[Criterion(outcome=goal)]))
-        ]
+        rubric = Rubric(criteria=[Criterion(outcome=goal)])
+        return [Check(name="objective was reached", rubric=rubric)]
 
     def all_judges(self) -> list[JudgeConfig]:
         """The judges, in order; none if the case relies on its checks alone."""

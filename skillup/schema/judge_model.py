@@ -60,10 +60,8 @@ class JudgeModel(Short, AskedModels):
 
     def members(self) -> "list[JudgeModel]":
         """Each model by itself, in order."""
-        one: dict[str, Any] = {"panel": []}
-        return [
-            self.model_copy(update={**one, "model": name}) for name in self.panel or [self.model]
-        ]
+        names = self.panel or [self.model]
+        return [self.model_copy(update={"model": name, "panel": []}) for name in names]
 
     def fits(self, *, scored: bool) -> None:
         """Raises ValueError: votes on scores, or else verdicts, are not combined so."""

@@ -297,10 +297,9 @@ def _no_key(value: str) -> str:
     """Refuse what is a key and not the name of a variable; the message does not repeat it."""
     if _NAME.fullmatch(value) and not _KEY.fullmatch(value):
         return value
-    raise ValueError(
-        "this is not the name of a variable || write the name of the variable that holds the key, "
-        "such as ANTHROPIC_API_KEY; a key itself has no place in a file"
-    )
+    fix = "write the name of the variable that holds the key, such as ANTHROPIC_API_KEY"
+    why = "a key itself has no place in a file"
+    raise ValueError(f"this is not the name of a variable || {fix}; {why}")
 
 
 VariableOfKey = Annotated[NonEmptyText, AfterValidator(_no_key)]

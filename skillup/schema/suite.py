@@ -87,10 +87,9 @@ class SetupStep(Model):
 def _no_homes(env: dict[str, str]) -> dict[str, str]:
     moved = sorted(HOME_VARIABLES & env.keys())
     if moved:
-        raise ValueError(
-            f"{', '.join(moved)} would move the agent out of its trial's own home || leave it out "
-            "(a profile with `isolation: shared` may set it)"
-        )
+        what = f"{', '.join(moved)} would move the agent out of its trial's own home"
+        fix = "leave it out (a profile with `isolation: shared` may set it)"
+        raise ValueError(f"{what} || {fix}")
     return env
 
 
@@ -140,10 +139,8 @@ class Environment(Checked):
         needs["limits"] = self.limits.model_dump(exclude_none=True)
         asked = [name for name, value in needs.items() if value]
         if asked and self.type == "none":
-            yield (
-                f"`{asked[0]}` with `type: none`, which cannot keep it || "
-                "leave it out, or take a sandbox: `type: auto`"
-            )
+            fix = "leave it out, or take a sandbox: `type: auto`"
+            yield f"`{asked[0]}` with `type: none`, which cannot keep it || {fix}"
         if hosts and policy not in (None, "allow_declared"):
             yield f"`allowed_egress` with `network_policy: {policy}` || keep one of them"
         if policy == "allow_declared" and not hosts:

@@ -198,10 +198,8 @@ class DescribedEngine(CliEngine):
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
     ) -> EngineTurn:
         """Says what of the profile was not applied."""
-        asked = {
-            "max_turns": turn.max_steps or trial.profile.max_turns,
-            "model": trial.profile.model,
-        }
+        limit = turn.max_steps or trial.profile.max_turns
+        asked = {"max_turns": limit, "model": trial.profile.model}
         ignored = [name for name, value in asked.items() if value and name not in self._uses]
         notes = [f"{self.about.name} has no `{name}`: it was not applied" for name in ignored]
         return replace(result, notices=[*result.notices, *notes])

@@ -408,7 +408,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (15, SCORING, "        return 0.0\n    total", "        pass\n    total"),
     (15, SCORING, "if total else 1.0", "if total else 0.0"),
     (15, SCORING, "sum([r.weight * r.score", "sum([r.score"),
-    (15, GRADING, '        if turn.status == "completed"', "        if True"),
+    (15, GRADING, 'if turn.status == "completed" else 0.0', "if True else 0.0"),
     (16, SCORING, '"min": min', '"min": max'),
     (16, SCORING, '"max": max', '"max": min'),
     (16, VERDICT, "if judged.conversation:", "if False:"),
