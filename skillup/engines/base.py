@@ -177,15 +177,12 @@ class Engine(Protocol):
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         """Run the first turn of a new session."""
-        ...
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         """Whether the engine could be run, without asking a model anything."""
-        ...
 
     def skill_directories(self) -> Sequence[str]:
         """Where, relative to the workspace, this engine looks for skills."""
-        ...
 
 
 @runtime_checkable
@@ -194,7 +191,6 @@ class AddressedEngine(Protocol):
 
     def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
         """Where it asks else, and in which variables a key for that may be; None: only there."""
-        ...
 
 
 @runtime_checkable
@@ -217,7 +213,6 @@ class HistorySeeder(Protocol):
 
     def seeding_problem(self, version: str | None) -> str | None:
         """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
-        ...
 
     async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> EngineTurn:
         """The session `trial.session_id` that holds `history`, in order; no model is asked.
@@ -225,7 +220,6 @@ class HistorySeeder(Protocol):
         Every tool call has an id, and a result that follows it; one whose `name` is empty is of
         the portable `kind`, for the engine's own tool of that kind.
         """
-        ...
 
 
 @runtime_checkable
@@ -234,7 +228,6 @@ class SessionForker(Protocol):
 
     async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
         """A copy under the id `child.session_id`; in it the parent's paths are the child's."""
-        ...
 
 
 @runtime_checkable
@@ -248,4 +241,3 @@ class SchemaAnswers(Protocol):
 
         With `own_skills` the agent has skills that it may use; else it needs none.
         """
-        ...
