@@ -131,13 +131,9 @@ class Environment(Checked):
 
     def wrong(self) -> Iterator[str]:
         policy, hosts = self.network_policy, self.allowed_egress
-        needs: dict[str, Any] = {
-            "network_policy": policy,
-            "allowed_egress": hosts,
-            "read": self.read,
-        }
-        needs["limits"] = self.limits.model_dump(exclude_none=True)
-        asked = [name for name, value in needs.items() if value]
+        limits = self.limits.model_dump(exclude_none=True)
+        needs = {"network_policy": policy, "allowed_egress": hosts, "read": self.read}
+        asked = [name for name, value in {**needs, "limits": limits}.items() if value]
         if asked and self.type == "none":
             fix = "leave it out, or take a sandbox: `type: auto`"
             yield f"`{asked[0]}` with `type: none`, which cannot keep it || {fix}"
