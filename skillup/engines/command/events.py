@@ -28,7 +28,7 @@ from skillup.schema.record import TranscriptItem, Usage
 
 _LONGEST_DOCUMENT = 16 << 20
 _MOST_PARSED = 8 * _LONGEST_DOCUMENT  # In all, of documents that are not whole yet
-_LONGEST_ID = 200
+_SESSION_ID = re.compile("[^-./][^/]{0,199}")
 
 
 class DescribedEvents(EventParser):
@@ -145,12 +145,7 @@ class DescribedEvents(EventParser):
 
     def _take_session(self, session: str) -> None:
         """It becomes an argument and part of a file's name."""
-        if (
-            len(session) > _LONGEST_ID
-            or not session.isprintable()
-            or session[:1] in "-."
-            or "/" in session
-        ):
+        if not session.isprintable() or not _SESSION_ID.fullmatch(session):
             self._fail(f"it says that its session is {session[:80]!r}, which is no id", None)
         else:
             self.session_id = session
