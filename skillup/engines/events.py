@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -259,9 +258,7 @@ def as_amount(value: Any) -> float | None:
     """The value if it is a finite number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if not 0 <= value <= _LARGEST_COUNT or not math.isfinite(value):
-        return None
-    return float(value)
+    return float(value) if 0 <= value <= _LARGEST_COUNT else None
 
 
 def counts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
