@@ -21,7 +21,6 @@ from skillup.schema.record import Usage
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
 
-
 # What models and agents are told: the texts of `prompts.md`, by their headings.
 _PAGE = Path(__file__).with_name("prompts.md").read_text("utf-8")
 _PARTS = re.split(r"^## (.+)\n", _PAGE, flags=re.MULTILINE)

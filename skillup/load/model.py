@@ -102,7 +102,6 @@ class Loaded:
 
 TURNS: Loc = ("input", "turns")
 
-
 _PlacedCheck = tuple[Loc, Check | CheckSet, int]
 
 

@@ -28,7 +28,6 @@ _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # So many backslashes JSON has for one of them where it is nested six deep.
 _LONGEST_ESCAPE = 64
 
-
 _MOST_REMEMBERED = 16
 
 

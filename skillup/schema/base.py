@@ -299,7 +299,6 @@ Regex = Annotated[NonEmptyText, _valid(lambda text: compiled_pattern(text, False
 Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
 CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
 
-
 # jsonpath-ng hands these to `re`, which has no time limit.
 _UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
 

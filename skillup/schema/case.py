@@ -286,7 +286,6 @@ def _only_turn(prompt: str, literal: bool) -> Turn:
 
 Aggregation = Literal["mean", "min", "max"]
 
-
 RetryKind = Literal[ErrorKind, "error", "turn_precondition_fail"]
 """`error` stands for every kind of error that trying again may help against."""
 RetryKinds = Annotated[

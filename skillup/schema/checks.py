@@ -446,7 +446,6 @@ READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_qu
 _KEYS = {field: key for key, field in CHECK_FIELDS.items()}
 _ORDER = {field: number for number, field in enumerate(_KEYS)}
 
-
 _BY_TYPE: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("contains", "contains-all"), ("contains", "all")),
     "contains-any": ("contains", "any"),

@@ -20,7 +20,6 @@ CheckRole = Literal[
 """What a check is part of; `judge`: what a script or an agent said of the whole conversation;
 `simulator`: what the simulated user said, which decides nothing."""
 
-
 EvidencePart = Literal["response", "call", "result", "file"]
 SimulationEnd = Literal["completed", "impossible", "limit"]
 

@@ -9,7 +9,6 @@ from skillup.schema.base import Stored, optional
 COMPARISON_VERSION = "skillup.comparison/2"
 HISTORY_VERSION = "skillup.history/2"
 
-
 ChangeKind = Literal["model", "cli", "skill", "case", "profile", "skillup", "host", "commit"]
 
 

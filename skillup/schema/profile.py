@@ -288,7 +288,6 @@ DESCRIBED = "command"
 Permission = Literal["full", "edits", "read_only"]
 Isolation = Literal["clean", "shared"]
 
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z]).{21,}")
 

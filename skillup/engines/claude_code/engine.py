@@ -69,7 +69,6 @@ HOME = EngineHome(
     """),
 )
 
-
 WRITABLE = VersionRange("2.1.100", "2.1.330")
 
 

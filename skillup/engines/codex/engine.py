@@ -53,7 +53,6 @@ _ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
 _OPENAI_KEY = "OPENAI_API_KEY"
 _URL = "https://api.openai.com/v1"
 
-
 _DAY = "[0-9]*/[0-9]*/[0-9]*"  # And no deeper: `sessions` may have become a link to anywhere
 
 

@@ -103,7 +103,6 @@ class AgentSession:
 _TOOLS = (("run", "shell", "command"), ("read", "read_file", "path"), ("skill", "skill", "skill"))
 _REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
 
-
 _USAGE = "usage: scripted-agent --script=FILE --home=DIR (--session-id=ID | --resume=ID) < message"
 _FOR_A_NEW_SESSION = ["--home", "--script", "--session-id"]
 
