@@ -52,16 +52,14 @@ _AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
 """What of a turn is counted, how it is shown, and why it may not be known."""
 
 
-def _limit(
-    spec: float, subject: CheckSubject, *, of: str, within: Callable[[float, float], bool]
-) -> Finding:
+def _limit(spec: float, subject: CheckSubject, *, of: str, least: bool = False) -> Finding:
     amount, shown, unknown = _AMOUNTS[of]
     values = [value for turn in subject.turns if (value := amount(turn)) is not None]
     if len(values) < len(subject.turns):
         raise NotAssertableError(unknown)
     # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
     total = round(sum(values), 9)
-    return Finding(within(total, spec), shown.format(total))
+    return Finding(total >= spec if least else total <= spec, shown.format(total))
 
 
 def _exit_code(spec: int, subject: CheckSubject) -> Finding:
@@ -311,7 +309,6 @@ class CheckKind:
     convert: Callable[[Any], Any] | None = None  # To the arguments of `find`, where these differ
 
 
-_at_most = partial(partial, _limit, within=operator.le)
 _contains = partial(CheckKind, text.contains, "answers", _show_texts)
 _show_patterns = partial(_show_texts, show="/{}/".format)
 _matches = CheckKind(text.matches, "answers", _show_patterns, empty_answer=True)
@@ -325,8 +322,8 @@ KINDS: dict[str, CheckKind] = {
     "glob": _glob(text.glob),
     "not_glob": _glob(partial(text.glob, wanted=False), forbids=True),
     "equals": CheckKind(text.equals, "answers", quoted, empty_answer=True),
-    "min_tokens": CheckKind(partial(_limit, of="tokens", within=operator.ge), "record"),
-    "max_tokens": CheckKind(_at_most(of="tokens"), "record"),
+    "min_tokens": CheckKind(partial(_limit, of="tokens", least=True), "record"),
+    "max_tokens": CheckKind(partial(_limit, of="tokens"), "record"),
     "json": CheckKind(text.json_value, "answers", _show_json),
     "tool_called": _called(),
     "tool_not_called": _called(forbids=True),
@@ -342,8 +339,8 @@ KINDS: dict[str, CheckKind] = {
         golden_file, "answers", lambda s: f"{s.file or 'the answer'} = {s.path}", empty_answer=True
     ),
     "exit_code": CheckKind(_exit_code, "record"),
-    "max_cost_usd": CheckKind(_at_most(of="cost"), "record", "${:g}".format),
-    "max_duration_seconds": CheckKind(_at_most(of="time"), "record", "{:g} s".format),
+    "max_cost_usd": CheckKind(partial(_limit, of="cost"), "record", "${:g}".format),
+    "max_duration_seconds": CheckKind(partial(_limit, of="time"), "record", "{:g} s".format),
     **dict.fromkeys(("any_of", "all_of"), _elsewhere(_show_checks)),
     "none_of": _elsewhere(_show_checks, forbids=True),
     "script": _elsewhere(operator.attrgetter("path")),
@@ -374,9 +371,9 @@ JUDGED = {key for key, kind in KINDS.items() if kind.find is None} - COMPOSITE -
 
 
 def converted(key: str, spec: Any) -> Any:
-    """The arguments as the check's own function takes them; once more changes nothing."""
+    """The arguments as the check's own function takes them."""
     convert = KINDS[key].convert
-    return spec if convert is None or isinstance(spec, TextSet) else convert(spec)
+    return spec if convert is None else convert(spec)
 
 
 def describe(check: Check) -> str:
