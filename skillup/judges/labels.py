@@ -155,14 +155,16 @@ def examples_of(
     if content is None:
         refuse(Path(path), "the examples were not kept with the record")
     own = f"{record.case_id}/{record.engine.profile}/{record.variant}/{record.trial}"
-    names = tuple(flat(check.name or describe(check)) for check in checks)
+    names = {flat(check.name or describe(check)) for check in checks}
+    parts = tuple(f"{name} / " for name in names)
     known = {flat(text[:LONGEST_TEXT]) for text in judged}
     found: dict[str, list[tuple[str, str]]] = {"pass": [], "fail": []}
     for _, row in read_rows(Path(path), content)[1]:
         job, check, answer = (flat(row.get(name, "")) for name in ("job", "check", "answer"))
         rows = found.get(_LABELS.get(flat(row["label"]).casefold(), "unknown"))
-        ours = check.startswith(names) and not job.endswith(own)
-        if rows is not None and ours and answer and answer not in known:
+        ours = check in names or check.startswith(parts)
+        is_own = job == own or job.endswith((f"/{own}", f".{own}"))
+        if rows is not None and ours and not is_own and answer and answer not in known:
             text = f"{row['answer']}\nWhy: {row.get('reason') or '-'}"
             rows.append((f"{flat(row['label'])} for {check}", harmless(text[:LONGEST_TEXT])))
     return [one for rows in found.values() for one in rows[:_EXAMPLES]]

@@ -371,7 +371,11 @@ def test_a_run_is_judged_again_by_the_examples_that_it_was_judged_by(project: Pr
     again = project.run("judge", "last", "--json").data["cases"][0]["grade"]
     assert again["turns"][0]["checks"][0]["answers"] == check["answers"]
     assert again["judging"]["cached_calls"] == again["judging"]["calls"] == 2
-    edited = project.run("judge", "last", "--cases", "lab", "--json").data["cases"][0]["grade"]
-    assert edited["turns"][0]["checks"][0]["answers"] != check["answers"]
+    row = LABELS.partition("\n")[2]
+    more = {row.replace("Hi", "Hoi"): False, row.replace('""",', '"" often",'): True}
+    for other, is_same in more.items():
+        project.write({"lab/labels.csv": LABELS + other})
+        edited = project.run("judge", "last", "--cases", "lab", "--json").data["cases"][0]["grade"]
+        assert (edited["turns"][0]["checks"][0]["answers"] == check["answers"]) is is_same
     (project.root / "lab/labels.csv").unlink()
     assert project.run_json("lab")["cases"][0]["status"] == "ERROR"
