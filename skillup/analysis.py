@@ -26,7 +26,7 @@ from skillup.schema.grade import (
     Triggering,
     Uplift,
 )
-from skillup.schema.line import SkillUse, TrialLine, lines_of
+from skillup.schema.line import SkillUse, TrialLine, grouped, lines_of
 from skillup.schema.record import Usage
 
 
@@ -41,9 +41,7 @@ def analyse(
 
     Of it only `suites` and `request` matter; what hangs on them is not known without them ({}).
     """
-    own: dict[CaseKey, list[TrialLine]] = {}
-    for one in trials:
-        own.setdefault(key_of(one), []).append(one)
+    own = grouped(trials, key_of)
     suites: Mapping[str, Any] = run_info.get("suites") or {}
     missing = Counter(planned_key(job, suites)[0] for job in not_run)
     saved = Counter(planned_key(job, suites)[0] for job in not_needed)
@@ -112,10 +110,8 @@ _TAKEN: dict[str, Callable[[TrialLine], float | None]] = {
 
 def _overall(trials: Iterable[TrialLine]) -> Overall | None:
     """The run's pass rate, with the skill. A case on several engines is one."""
-    cases: dict[tuple[str, str], list[bool]] = {}
-    for trial in trials:
-        cases.setdefault((trial.suite, trial.case_id), []).append(trial.status == "PASS")
-    counts = [(sum(passes), len(passes)) for passes in cases.values()]
+    cases = grouped(trials, lambda trial: (trial.suite, trial.case_id)).values()
+    counts = [(sum(trial.status == "PASS" for trial in own), len(own)) for own in cases]
     interval = stats.interval_over_cases(counts)
     if interval is None:
         return None
@@ -127,11 +123,8 @@ def _overall(trials: Iterable[TrialLine]) -> Overall | None:
 
 def _engine_columns(trials: Iterable[TrialLine]) -> list[EngineColumn]:
     """Each suite on each engine, with the skill, in the order in which they come."""
-    groups: dict[tuple[str, str], list[TrialLine]] = {}
-    for trial in trials:
-        groups.setdefault((trial.suite, trial.engine), []).append(trial)
     columns = []
-    for (suite, engine), own in groups.items():
+    for (suite, engine), own in grouped(trials, lambda one: (one.suite, one.engine)).items():
         verdicts = _judged(own)
         means = {name: mean_known(map(of, verdicts)) for name, of in _TAKEN.items()}
         means["score"] = mean_known(trial.score for trial in verdicts)

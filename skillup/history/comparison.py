@@ -22,6 +22,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
+from skillup.schema.line import grouped
 from skillup.schema.past_runs import Change, ChangeKind
 
 Quantity = Literal["duration_ms", "cost_usd"]
@@ -94,9 +95,7 @@ class Comparison:
         before = [by_case(run.trials) for run in self.nights]
         after, newest = by_case(self.b.trials), before[-1] if before else {}
         red = self.assessment.red
-        said: dict[CaseKey | None, list[Statement]] = {}
-        for one in self.assessment.statements:
-            said.setdefault(one.key, []).append(one)
+        said = grouped(self.assessment.statements, lambda one: one.key)
         for key in dict.fromkeys([*after, *newest]):
             a, b = self.assessment.reference(key), after.get(key, ABSENT)
             if a is ABSENT and accepted.get(key) == self.b.run_id:

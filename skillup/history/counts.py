@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from skillup.frozen import frozen
 from skillup.history.runs import CaseKey
+from skillup.schema.line import grouped
 from skillup.stats import PassCounts, PassRates, deflated, stratified_lower
 
 REFERENCE = 40
@@ -193,10 +194,8 @@ class GoodTrials:
             if not case.fell and (key.suite not in self.suites or key in self.apart):
                 case.steady = len(case.nights)
         self._end_regressions(counts)
-        by_suite: dict[str, list[_Case]] = {}
-        for key in counts:
-            if not self.cases[key].fell:
-                by_suite.setdefault(key.suite, []).append(self.cases[key])
+        standing = (self.cases[key] for key in counts if not self.cases[key].fell)
+        by_suite = grouped(standing, lambda case: case.key.suite)
         self._single(by_suite, last=last)
         if self.times == 1:
             for suite, cases in by_suite.items():

@@ -23,6 +23,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
+from skillup.schema.line import grouped
 from skillup.stats import rank_sum_upper, t_upper
 
 Kind = Literal["fewer_passes", "slower", "dearer", "more_errors"]
@@ -333,9 +334,7 @@ class Levels:
 
     def take(self, values: Mapping[CaseKey, Sequence[float]]) -> None:
         """One more night: by case, what each of its trials took (> 0)."""
-        by_suite: dict[str, list[CaseKey]] = {}
-        for key in values:
-            by_suite.setdefault(key.suite, []).append(key)
+        by_suite = grouped(values, lambda key: key.suite)
         for suite, keys in by_suite.items():
             self._take(suite, {key: [math.log(one) for one in values[key]] for key in keys})
             self._test_suite(suite, len(by_suite))

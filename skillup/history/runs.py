@@ -19,7 +19,7 @@ from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
-from skillup.schema.line import TrialLine, line_of, lines_of
+from skillup.schema.line import TrialLine, grouped, line_of, lines_of
 from skillup.store import RunDirectory
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
@@ -307,7 +307,5 @@ def together(tallies: Iterable[CaseTally]) -> CaseTally:
 
 def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, CaseTally]:
     """The tally of each case, in the order in which cases first come."""
-    groups: dict[CaseKey, list[TrialOutcome]] = {}
-    for trial in trials:
-        groups.setdefault(trial.key, []).append(trial)
+    groups = grouped(trials, lambda trial: trial.key)
     return {key: CaseTally(group) for key, group in groups.items()}

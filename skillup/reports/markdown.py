@@ -16,13 +16,13 @@ from skillup.reports.result import (
     RunView,
     baseline_words,
     count_parts,
-    grouped,
     is_bad,
     total_tokens,
 )
 from skillup.reports.tables import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens, total
 from skillup.schema.grade import RunResult
+from skillup.schema.line import grouped
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.
@@ -163,10 +163,11 @@ def _sheet(sheet: Sheet) -> Iterator[str]:
 
 def _failed(view: RunView) -> Iterator[str]:
     """Why each trial that is bad is; those of a case that say the same stand together."""
-    groups = grouped(
+    alike = grouped(
         view.rows(is_bad),
         lambda row: (row.case, row.grade.status, row.grade.reason, *map(_line, row.failures)),
     )
+    groups = list(alike.values())
     if groups:
         yield from ("", "## What did not pass")
     parts = [list(_group(view, rows)) for rows in groups[:_MAX_GROUPS]]

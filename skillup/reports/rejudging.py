@@ -20,14 +20,13 @@ from skillup.reports.result import (
     Row,
     baseline_words,
     count_parts,
-    grouped,
     summarize,
     total_tokens,
 )
 from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
 from skillup.reports.text import count, money, one_line, tokens
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
-from skillup.schema.line import TrialLine, line_of
+from skillup.schema.line import TrialLine, grouped, line_of
 from skillup.stats import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
@@ -299,10 +298,9 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
         rows.append([name, *map(str, counts), *took_words(judge["judging"])])
     print_table(console, rows, heads, indent=2)
     for judge in data["judges"]:
-        for errors in grouped(judge["errors"], lambda error: error["reason"]):
+        for reason, errors in grouped(judge["errors"], lambda error: error["reason"]).items():
             head = f"  {one_line(judge['name'], _JUDGE)} failed on {count(len(errors), 'item')}: "
-            reason = one_line(errors[0]["reason"], _REASON)
-            print_line(console, (head, "bold magenta"), reason)
+            print_line(console, (head, "bold magenta"), one_line(reason, _REASON))
             print_line(console, "      ", _item_line(errors[0]))
     for pair in data["pairs"]:
         first, second = (one_line(pair[side], _JUDGE) for side in ("first", "second"))

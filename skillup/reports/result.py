@@ -7,18 +7,17 @@ recorded: each renderer makes them harmless in its own form.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from skillup.errors import ExitCode
 from skillup.frozen import frozen
 from skillup.reports.text import Labels, count, listed, money
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
-from skillup.schema.line import TrialLine, lines_of
+from skillup.schema.line import TrialLine, grouped, lines_of
 from skillup.schema.record import TurnError, Usage, joined, total_cost
 
-T = TypeVar("T")
 MAX_NAMED = 6
 STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
 """Of a status, on a terminal."""
@@ -168,14 +167,6 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
     return sum(known) if known else None
 
 
-def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Those with the same key together, in the order of the first of each."""
-    groups: dict[Hashable, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return list(groups.values())
-
-
 class RunView:
     def __init__(self, result: RunResult) -> None:
         self.result = result
@@ -196,8 +187,7 @@ class RunView:
         """``asks #2, please (3 of 5)``: trials by their cases."""
         of_case = Counter(map(_case, self.lines))
         names = []
-        for some in grouped(rows, lambda row: row.case):
-            case = some[0].case
+        for case, some in grouped(rows, lambda row: row.case).items():
             several = f"{self.labels.label(*case[1:])} ({len(some)} of {of_case[case]})"
             names.append(several if len(some) > 1 else self.label(some[0].grade))
         return listed(names[:MAX_NAMED], len(names))
@@ -214,7 +204,7 @@ class RunView:
             trials = f"{count(len(again), 'trial')} retried"
             yield f"{trials}: {listed(again[:MAX_NAMED], len(again))}", "yellow"
         warnings = ((text, line) for line in self.lines for text in line.warnings)
-        warned = grouped(warnings, lambda one: one[0])
+        warned = [*grouped(warnings, lambda one: one[0]).values()]
         for (text, line), *more in warned[:MAX_NAMED]:
             several = f" and {len(more)} more" if more else ""
             every = 1 + len(more) == len(self.lines)

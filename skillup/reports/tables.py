@@ -22,7 +22,7 @@ from skillup.reports.text import (
     total,
 )
 from skillup.schema.grade import Analysis, CaseReliability, Difference, Rate, Triggering, Uplift
-from skillup.schema.line import TrialLine
+from skillup.schema.line import TrialLine, grouped
 
 if TYPE_CHECKING:
     from skillup.schema.past_runs import CaseRef
@@ -322,8 +322,8 @@ _TOTALS: dict[str, Callable[[Sequence[TrialLine]], str]] = {
 
 
 def _engines(analysis: Analysis, names: CaseNames, trials: Sequence[TrialLine]) -> Iterator[Sheet]:
-    for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
-        cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
+    together = grouped(analysis.cases, lambda case: (case.suite, case.variant))
+    for (suite, variant), cases in together.items():
         if len({case.engine for case in cases}) > 1:
             title = "Engines" + (f", {one_line(suite)}" if names.several_suites else "")
             title += "" if variant == WITH_SKILL else ", without skill"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from skillup.schema.grade import CaseStatus, CheckResult, Grade, Judging
 from skillup.schema.record import Usage
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 class SkillUse(NamedTuple):
@@ -82,6 +83,14 @@ def lines_of(grades: Sequence[Grade]) -> Sequence[TrialLine]:
     return [line_of(grade) for grade in grades] if known is None else known
 
 
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Those with the same key together, in the order of the first of each."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 # Whether skills are used when they should be, and only then: what checks say of it.
 
 
@@ -98,9 +107,7 @@ def skill_uses(grade: Grade) -> Iterator[SkillUse]:
             # Reports turn a failure rule's result round: it passes where its pattern is absent.
             check = check.model_copy(update={"passed": not check.passed})
         found += _expectations([check], required=not failure)
-    seen: dict[tuple[str, bool], list[SkillUse]] = {}
-    for use in found:
-        seen.setdefault((use.skill.casefold(), use.expected), []).append(use)
+    seen = grouped(found, lambda use: (use.skill.casefold(), use.expected))
     for (_, expected), uses in seen.items():
         used = [use.used for use in uses]
         yield uses[0]._replace(used=all(used) if expected else any(used))

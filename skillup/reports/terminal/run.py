@@ -7,19 +7,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from skillup.reports.result import (
-    STYLE,
-    Row,
-    RunView,
-    baseline_words,
-    count_parts,
-    grouped,
-    is_bad,
-)
+from skillup.reports.result import STYLE, Row, RunView, baseline_words, count_parts, is_bad
 from skillup.reports.terminal.layout import print_line, print_sheets
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
+from skillup.schema.line import grouped
 
 _ALL_ROWS = 50  # Of more trials, only those that did not pass are listed
 _WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skipped"}
@@ -107,10 +100,9 @@ def print_result(
         if not quiet or style != "dim":
             print_line(console, f"note: {note}", style=style)
     # Why each did not pass; once for trials of which it is the same, as of turns they share.
-    for alike in grouped(rows, lambda row: (row.grade.status, _why(row))):
-        grade, why = alike[0].grade, _why(alike[0])
-        if why and not (quiet and grade.status == "FAIL" and not is_bad(grade)):
-            print_line(console, (f"{view.names(alike)}: ", STYLE[grade.status]), why)
+    for (status, why), alike in grouped(rows, lambda row: (row.grade.status, _why(row))).items():
+        if why and not (quiet and status == "FAIL" and not is_bad(alike[0].grade)):
+            print_line(console, (f"{view.names(alike)}: ", STYLE[status]), why)
     parts = count_parts(
         result.summary, not_run=len(result.not_run), not_needed=len(result.not_needed)
     )
