@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +14,7 @@ from skillup.frozen import frozen
 from skillup.history.comparison import CaseChange, Comparison, Quantity, typical_increase
 from skillup.history.reference import reference_for
 from skillup.history.regressions import CONFIDENCE, Kind
-from skillup.history.runs import WITH_SKILL, CaseKey, RunOutcomes
+from skillup.history.runs import WITH_SKILL, CaseKey, RunOutcomes, mean_known
 from skillup.schema.suite import CaseGates, Gates
 from skillup.stats import percent
 
@@ -178,8 +177,7 @@ def _of_suite(
     ):
         number = sum(own.values())
         check(gate, number, f"{number} {words}", [case for case, many in own.items() if many])
-    rates = [case.b.rate for case in counted if case.b.rate is not None]
-    rate = fmean(rates) if rates else None
+    rate = mean_known(case.b.rate for case in counted)
     check("min_pass_rate", rate, "no verdict" if rate is None else f"{percent(rate, 2)} passed")
     worst = max(errors.values())
     beyond = [case for case, many in errors.items() if many > (gates.per_case.max_errors or 0)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillup import stats
-from skillup.history.runs import WITH_SKILL, CaseKey
+from skillup.history.runs import WITH_SKILL, CaseKey, mean_known
 from skillup.reports.result import STYLE, Row, RunView, is_bad, summarize, total_tokens
 from skillup.reports.text import (
     count,
@@ -261,11 +260,10 @@ def _uplift(found: Sequence[Uplift], names: CaseNames, level: str) -> Iterator[S
         where = names.engine(one_line(whole.suite), whole.engine)
         # Rates are means over the cases, as the difference is; not of all trials together.
         compared = [case for case in cases if case.uplift is not None]
-        sides = [
-            [getattr(c, side).rate or 0.0 for c in compared]
+        means = [
+            percent(mean_known(getattr(case, side).rate for case in compared))
             for side in ("with_skill", "without_skill")
         ]
-        means = [percent(fmean(side) if side else None) for side in sides]
         many = ("mean of " if whole.cases > 1 else "") + count(whole.cases, "case")
         rates.rows.append([Cell(f"{where} ({many})", "bold"), *means, *_points(whole)])
         for case in cases:
