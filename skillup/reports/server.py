@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,6 +27,7 @@ from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.reports.html.build import compared_lines, history_data, page_html, sides_of
 from skillup.reports.html.detail import WIDE
+from skillup.reports.html.page_data import PageIndex
 from skillup.reports.html.run_data import PAGE_VERSION, RunData, run_stamp
 from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
@@ -100,7 +101,7 @@ class Served:
         runs.sort(key=lambda run: (run["started_at"] or "", run["id"]), reverse=True)
         return {"folder": str(self.folder), "runs": runs}
 
-    def index(self, run_id: str, against: str | None = None) -> Json:
+    def index(self, run_id: str, against: str | None = None) -> PageIndex:
         """The page's index. Raises NotServedError; RunDirectoryError for a run that is damaged."""
         with self._lock:
             data, sides = self._run(run_id), None
@@ -270,7 +271,7 @@ def view_pages(served: Served, first: str | None = None) -> Pages:
     return pages
 
 
-def json_answer(value: Json, status: int = 200) -> Answer:
+def json_answer(value: Mapping[str, Any], status: int = 200) -> Answer:
     body = to_json(value, no_mask, indent=None)
     return Answer(status, "application/json; charset=utf-8", body)
 

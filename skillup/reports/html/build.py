@@ -142,7 +142,7 @@ _STATUS: dict[str, page_data.Status] = {
 }
 
 
-def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
+def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> page_data.Sides:
     """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
 
     As by `skillup compare`: where A is the newest night of B's reference in `index`, with all of
@@ -173,7 +173,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         rows.append(cast("SideRow", row))
     order = [*past_runs.TITLES]
     rows.sort(key=lambda row: order.index(row["change"]))
-    sides: page_data.Sides = {
+    return {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         "reference": past_runs.reference_words(found),
@@ -181,7 +181,6 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "summary": [past_runs.in_a_sentence(found).removesuffix(".")],
         "rows": rows,
     }
-    return dict(sides)
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:

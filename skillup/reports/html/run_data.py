@@ -95,7 +95,8 @@ class RunData:
         if result is not None and not self.running:
             with suppress(RunDirectoryError):  # it is damaged
                 self.result = self._directory.read_result(cases=False)
-        self._saved = frozenset(() if self.running else self.not_needed())
+        # Of a run that is running, its journal says so.
+        self._saved = frozenset(self.result.not_needed if self.result is not None else ())
         self._raw = RawFiles(self._directory.trial_files, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
@@ -187,9 +188,9 @@ class RunData:
         self,
         mode: Literal["report", "view"],
         history: list[PageCaseHistory] | None = None,
-        sides: dict[str, Any] | None = None,
+        sides: Sides | None = None,
         compared: Sequence[str] = (),
-    ) -> dict[str, Any]:
+    ) -> PageIndex:
         result = self.result
         analysis = result.analysis if result is not None else None
         saved = Counter(case_of(row) for row in self.rows if row["status"] == "NOT_NEEDED")
@@ -198,7 +199,7 @@ class RunData:
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
             for key, decision in (self.progress.decided.items() if self.running else ())
         ]
-        page: PageIndex = {
+        return {
             "schema": PAGE_VERSION,
             "mode": mode,
             "run": self.head(),
@@ -208,13 +209,12 @@ class RunData:
             "decided": cast("list[Decided]", decided),
             "rows": self.rows,
             "not_run": [row["job"] for row in self.rows if row["status"] in waiting],
-            "not_needed": self.not_needed(),
+            "not_needed": [row["job"] for row in self.rows if row["status"] == "NOT_NEEDED"],
             "warnings": result.warnings if result is not None else [],
             "history": history,
-            "sides": cast("Sides | None", sides),
+            "sides": sides,
             "compared": list(compared),
         }
-        return dict(page)
 
     def summary(self) -> Any:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
@@ -226,12 +226,6 @@ class RunData:
             began = datetime.fromisoformat(self.started_at)
             duration = round((last - began).total_seconds() * 1000)
         return to_jsonable_python(summarize(lines, duration))
-
-    def not_needed(self) -> list[str]:
-        """Trials that `--until-decided` saved; of a run that is running, so far."""
-        if self.running:
-            return [row["job"] for row in self.rows if row["status"] == "NOT_NEEDED"]
-        return self.result.not_needed if self.result is not None else []
 
     def _row(self, planned: PageRow) -> PageRow:
         job = planned["job"]

@@ -225,7 +225,8 @@ def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> No
     at_k = [AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)]
     case = CaseReliability(**KEY, flaky=True, rate=rate, at_k=at_k)
     data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
-    (shown,) = data.index("report")["analysis"]["cases"]
+    analysis: Any = data.index("report")["analysis"]
+    (shown,) = analysis["cases"]
     assert shown["at_k"] == []
     assert shown["rate"] == rate.model_dump()
 
@@ -243,7 +244,7 @@ def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path)
         run.sync()
         data = RunData(run.path)
         assert [row["status"] for row in data.rows[3:]] == ["RUNNING", "NOT_NEEDED"]
-        index = data.index("view")
+        index: Any = data.index("view")
         assert (index["not_run"], index["not_needed"]) == (TRIALS[3:4], TRIALS[4:])
         (case,) = index["decided"]
         assert (case["suite"], case["case_id"]) == ("suite", "a")

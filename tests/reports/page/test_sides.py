@@ -50,7 +50,7 @@ def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) ->
 
     sides = sides_of(a, b, shift=100)
 
-    rows = {row["case_id"]: row for row in sides["rows"]}
+    rows: dict[str, Any] = {row["case_id"]: row for row in sides["rows"]}
     assert {name: row["change"] for name, row in rows.items()} == {
         "x": "fewer_passes",
         "y": "more_passes",
