@@ -61,7 +61,7 @@ def reference_for(
     """
     if baseline not in (None, index.PREVIOUS):
         named = index.find_run(str(baseline), url, runs_folder, b.about.repository)
-        if _order(named) == _order(b):
+        if started(named) == started(b):
             what = f"{named.run_id} is the run that is to be compared with it"
             raise UsageError(what, hint="name another one, or none")
         return Reference((named,), "named")
@@ -69,7 +69,7 @@ def reference_for(
     with index.open_index(url, write=False) as execute:
         rows = index.indexed_runs(execute, b.about.repository)
         marked = index.marks(execute, b.about.repository)
-        before = [row for row in rows if (row.started_at, row.run_id) < _order(b)]
+        before = [row for row in rows if started(row) < started(b)]
         nights = list(_nights(execute, b, before, branches))[::-1]
         scopes = [LABEL + b.about.label, *branches] if b.about.label else branches
         scope = next((s for s in scopes if marked.get((s, PIN), b.run_id) != b.run_id), None)
@@ -83,11 +83,11 @@ def reference_for(
     if pinned is not None:
         others = [run for run in nights if run.run_id != pinned.run_id]
         # A pinned run may be newer than `b`, which is always the last.
-        nights = sorted([*others, pinned], key=_order)
-        since = {key: _order(pinned) for key, own in by_case(pinned.trials).items() if own.judged}
+        nights = sorted([*others, pinned], key=started)
+        since = {key: started(pinned) for key, own in by_case(pinned.trials).items() if own.judged}
         why = f"pinned for {scope}" if scope else "pinned"
     for key, accepted in accepted_since(marked, branches, rows).items():
-        if since.get(key, ("", "")) < accepted <= _order(b):
+        if since.get(key, ("", "")) < accepted <= started(b):
             since[key] = accepted
     return Reference(tuple(nights), why, begins([*nights, b], since), pinned)
 
@@ -97,7 +97,7 @@ def begins(runs: Sequence[RunOutcomes], since: Mapping[CaseKey, Since]) -> dict[
     return {
         key: run.run_id
         for key, first in since.items()
-        if (run := next((run for run in runs if _order(run) >= first), None))
+        if (run := next((run for run in runs if started(run) >= first), None))
     }
 
 
@@ -186,7 +186,7 @@ def is_comparable(earlier: RunOutcomes, run: RunOutcomes) -> bool:
     return bool(run.cases) and 2 * len(run.cases & earlier.cases) >= len(run.cases)
 
 
-def _order(run: RunOutcomes) -> tuple[str, str]:
+def started(run: RunOutcomes | index.IndexedRun) -> Since:
     return run.started_at, run.run_id
 
 
@@ -214,7 +214,7 @@ def accepted_since(
     marked: Mapping[tuple[str, str], str], branches: Sequence[str], rows: Sequence[index.IndexedRun]
 ) -> dict[CaseKey, Since]:
     """By case, the newest run from which on it was accepted on one of `branches`."""
-    orders = {row.run_id: (row.started_at, row.run_id) for row in rows}
+    orders = {row.run_id: started(row) for row in rows}
     found: dict[CaseKey, Since] = {}
     for (scope, subject), run_id in marked.items():
         if subject != PIN and scope in branches and run_id in orders:

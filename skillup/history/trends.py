@@ -49,7 +49,7 @@ def histories(
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
         reading, newest_first = NightSample(), enumerate(reversed(by_id.values()))
         assessed = [run for n, run in newest_first if reading.takes(run.run_id, n)][::-1]
-        nights = [Night.of(_only(run, own.keys())) for run in assessed]
+        nights = [Night.of(only_of(run, own.keys())) for run in assessed]
         red = assess(nights, begins(assessed, accepted or {})).red
         rows: dict[CaseKey, tuple[CaseTally, ...]] = {}
         since: dict[CaseKey, dict[str, Any] | None] = {}
@@ -143,5 +143,6 @@ def _failing(
     return {**since, "runs": len(judged) - first}
 
 
-def _only(run: RunOutcomes, keys: Collection[CaseKey]) -> RunOutcomes:
+def only_of(run: RunOutcomes, keys: Collection[CaseKey]) -> RunOutcomes:
+    """The run, as if it had had these cases alone."""
     return replace(run, trials=tuple(trial for trial in run.trials if trial.key in keys))

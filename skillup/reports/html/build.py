@@ -17,9 +17,9 @@ from typing import Any, cast
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Comparison
 from skillup.history.index import all_runs
-from skillup.history.reference import Reference
+from skillup.history.reference import Reference, started
 from skillup.history.runs import CaseKey, CaseTally, fields_of, key_of, read_run
-from skillup.history.trends import histories
+from skillup.history.trends import histories, only_of
 from skillup.reports import past_runs
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
@@ -87,12 +87,7 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
         indexed = all_runs(url, outcomes.about.repository, outcomes.about.branch)
     except (IndexTroubleError, RunDirectoryError):
         return None
-    here = (outcomes.started_at, outcomes.run_id)
-    before = [
-        replace(run, trials=tuple(trial for trial in run.trials if trial.key in keys))
-        for run in indexed
-        if (run.started_at, run.run_id) < here
-    ]
+    before = [only_of(earlier, keys) for earlier in indexed if started(earlier) < started(outcomes)]
     found = histories([*before, outcomes], _RUNS)
     return [_case_history(suite.runs, case) for suite in found.suites for case in suite.cases]
 
