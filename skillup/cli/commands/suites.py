@@ -114,9 +114,7 @@ def import_suite(
     from skillup.importers.convert import import_files
 
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
-        for note in item.notes:
-            text = str(note).removeprefix(str(note.file))
-            say(shown_path(note.file) + text)
+        say(*map(problem_line, item.notes))
         source, suite = shown_path(item.source), shown_path(item.directory)
         lost = sum(note.severity == "lost" for note in item.notes)
         cases = count(len(item.draft.cases), "case")
