@@ -6,13 +6,12 @@ import base64
 import gzip
 import hashlib
 import html
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Comparison
@@ -26,6 +25,8 @@ from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
+from skillup.schema.grade import CaseStatus
+from skillup.schema.line import grouped
 from skillup.schema.past_runs import CaseHistoryData, SuiteRun
 from skillup.store.files import Mask, no_mask, to_json
 
@@ -152,7 +153,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     rows: list[SideRow] = []
     edited = {change.name for change in found.changed if change.kind == "case"}
     for case in found.cases:
-        of_a, of_b = rows_a[case.key], rows_b[case.key]
+        of_a, of_b = rows_a.get(case.key, ()), rows_b.get(case.key, ())
         row_a, row_b = _representative(of_a), _representative(of_b)
         lost = case.change in ("not_run", "skipped") and case.a.state == case.b.state
         row = {
@@ -179,11 +180,9 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
-    found: dict[CaseKey, list[PageRow]] = defaultdict(list)
-    for row in rows:
-        if row["status"] not in ("NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"):
-            found[case_of(row)].append(row)
-    return found
+    """Of the trials that have ended."""
+    ended = (row for row in rows if row["status"] in get_args(CaseStatus))
+    return grouped(ended, case_of)
 
 
 def _representative(own: Sequence[PageRow]) -> PageRow | None:

@@ -32,7 +32,7 @@ from skillup.reports.html.run_files import Fork, Progress, RawFiles
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, RunResult
-from skillup.schema.line import TrialLine, line_of
+from skillup.schema.line import TrialLine, grouped, line_of
 from skillup.store import RunDirectory
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
@@ -100,9 +100,7 @@ class RunData:
         self._raw = RawFiles(self._directory.trial_files, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
-        self._trees: dict[str, list[PageRow]] = defaultdict(list)
-        for row in self.rows:
-            self._trees[_root(row["job"], self.progress.forks)].append(row)
+        self._trees = grouped(self.rows, lambda row: _root(row["job"], self.progress.forks))
         self.stamp, self._files = stamp, files  # now that all was read
         return True
 
