@@ -114,6 +114,9 @@ def read_judge_input(
     case = _case(data, [turn["content"] or "(no message)" for turn in turns], path)
     mocked = data.get("mock_results")
     mock_results = tuple(mocked) if isinstance(mocked, list) and mocked else None
+    for entry in mock_results or ():
+        if not isinstance(entry, dict):
+            raise UsageError(f"{path}: `mock_results` has {json.dumps(entry)[:60]}, no object")
     files = _files(data.get("workspace_path"), path, blobs)
     agents = any(judge.type == "agent_judge" for judge in case.all_judges())
     if files is None and (agents or script_paths(case)):
@@ -238,9 +241,8 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
             missing.append(name)
             continue
         passed = entry.get("passed") is True
-        evidence = entry.get("evidence", entry.get("reason", ""))
-        evidence = "; ".join(map(str, evidence if isinstance(evidence, list) else [evidence]))
-        reason = "; ".join(map(str, entry.get("failures") or [])) or evidence
+        evidence = _joined(entry.get("evidence", entry.get("reason", "")))
+        reason = _joined(entry.get("failures") or []) or evidence
         votes[name] = [Vote(passed, reason, (evidence,))]
     notes = ["answered by the file's `mock_results`: no agent was asked"]
     name = judge.id or "agent_judge"
@@ -249,3 +251,7 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
         error = f"`mock_results` has nothing for {', '.join(missing)}"
         return blank.model_copy(update={"error": error})
     return result_of_agent(judge, blank, votes, None)
+
+
+def _joined(texts: Any) -> str:
+    return "; ".join(map(str, texts if isinstance(texts, list) else [texts]))

@@ -74,7 +74,7 @@ def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '{"final_message": 1}', '{"final_message": "", "transcript": 3}',
-     '{"final_message": "", "exit_code": "1"}'],
+     '{"final_message": "", "exit_code": "1"}', '{"final_message": "", "mock_results": ["x"]}'],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "input.json"
@@ -95,7 +95,7 @@ CRITERIA = JudgeConfig.model_validate(
     [
         ([{"criterion_id": f"criterion-{n}", "passed": n < 3, "evidence": [""]} for n in (3, 1, 2)],
          True, 0.666667),
-        ([{"criterion": name, "passed": name == "B", "reason": "r"} for name in "ABC"],
+        ([{"criterion": name, "passed": name == "B", "failures": 5} for name in "ABC"],
          False, 0.333333),
     ],
 )  # fmt: skip
