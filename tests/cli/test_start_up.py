@@ -11,7 +11,7 @@ import pytest
 
 HEAVY = {"anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer", "yaml"}
 # Of these nothing is needed before an agent has answered; most of them take longer than it does.
-# (The rules by which it is judged are there before: to import them then would hold up other trials.)
+# (The rules that judge it are: to import them then would hold up other trials.)
 LATE = [
     *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges.models"),
     *("skillup.reports.html", "skillup.sessions", "skillup.simulator", "skillup.stats"),
