@@ -66,7 +66,9 @@ class RemoteFolder:
             self._files, self._path = fsspec.url_to_fs(self.given)
         except ImportError as error:
             what = f"{self.url}: what reads and writes such URLs is not installed ({error})"
-            raise UsageError(what, hint=_INSTALL) from error
+            ours = error.name == "fsspec" or self.given.startswith("s3")
+            hint = _INSTALL if ours else "install it beside skillup; the extra `remote` is for s3:"
+            raise UsageError(what, hint=hint) from error
         except ValueError as error:
             what = f"{self.url}: no such kind of URL"
             raise UsageError(what, hint=_EXAMPLE) from error
@@ -86,7 +88,9 @@ class RemoteFolder:
     def _trouble(self, doing: str, error: Exception) -> StoreTroubleError:
         kinds = (kind.__name__ for kind in type(error).__mro__)
         hint = next((_HINTS[kind] for kind in kinds if kind in _HINTS), _UNREACHABLE)
-        reason = str(error).replace(self.given, self.url) or type(error).__name__
+        reason = str(error) or type(error).__name__
+        for login in _PASSWORD.findall(self.given):  # which may stand there without the rest
+            reason = reason.replace(login[3:], "***@")
         reason = NO_SECRETS.also_of(os.environ).mask(reason)
         return StoreTroubleError(f"cannot {doing} {self.url}: {reason}", hint=hint)
 

@@ -71,7 +71,8 @@ class Scratch:
         None: it finished. Then somebody may be there by now of whom nothing is known yet: the
         directory is removed, as any that is not known; but for a job's own, which was to be kept.
         """
-        self._made = max((int(name.removesuffix(_OWN)) for name in owners), default=0)
+        numbers = (name.removesuffix(_OWN) for name in owners)
+        self._made = max((int(number) for number in numbers if number.isdecimal()), default=0)
         home = self._existing_home()
         for path in home.iterdir() if home is not None else ():
             if (job := owners.get(path.name)) is not None:

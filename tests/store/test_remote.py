@@ -221,6 +221,7 @@ def test_what_another_program_wrote_there_meanwhile_stays(project: Project, tmp_
         ("s3:/bucket/run", {}, 2, ["two slashes"]),
         ("s3://", {}, 2, ["incomplete", "s3://bucket/nights/monday"]),
         ("nothing://bucket/run", {}, 2, ["no such kind of URL"]),
+        ("gs://bucket/run", {}, 2, ["gcsfs", "install it beside skillup"]),
     ],
 )
 def test_what_is_wrong_with_a_store_is_said_before_anything_runs(
@@ -244,9 +245,10 @@ def test_a_run_that_is_not_there_and_a_password_in_a_url(
     missing = two_cases.run("show", f"s3://{BUCKET}/none", env=bucket.environment)
     assert missing.exit_code == 2
     assert f"there is no run at s3://{BUCKET}/none" in missing.stderr
-    wrong = two_cases.run("show", "nothing://me:hunter2secret@host/run")
-    assert wrong.exit_code == 2
-    assert "hunter2secret" not in wrong.stderr
+    for kind, code in (("nothing", 2), ("s3", 3)):
+        url = f"{kind}://me:hunter2secret@host/run"
+        wrong = two_cases.run("show", url, env=bucket.environment)
+        assert (wrong.exit_code, "hunter2secret" in wrong.stderr) == (code, False), wrong.stderr
 
 
 def test_without_the_extra_the_message_says_what_to_install(

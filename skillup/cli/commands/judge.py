@@ -66,9 +66,11 @@ def judge(
         hint = "with --cases, and without --json, --against and --labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
     ways = (panel, watch, show_prompt, estimate, promote is not None, prefer is not None)
-    if sum(ways) + (write is not None) > 1 or (write and is_url(target)):
-        what = "comparing, --watch, --show-prompt, --estimate, --write, --promote: give one"
-        raise UsageError(what, hint="--write is for a run that is here")
+    if sum(ways) + (write is not None) > 1:
+        what = "comparing, --watch, --show-prompt, --estimate, --write, --promote, --prefer"
+        raise UsageError(f"{what}: give one")
+    if write and is_url(target):
+        raise UsageError("--write is for a run that is here", hint="copy the run's folder here")
     if promote is not None:
         from skillup.app.runs import promote as promote_judgement
 
