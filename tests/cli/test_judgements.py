@@ -100,9 +100,10 @@ REFUSED = (
     (("judge", "run", "--promote", "none"), "there are: broken, part"),
     (("judge", "run", "--since", "none"), "there are: broken, part"),
     (("show", "run", "--judgement", "none"), "there are: broken, part"),
-    (("judge", "run", "--write", "x", "--against", "a:b"), "--promote: give one"),
-    (("judge", "run", "--show-prompt", "--estimate"), "--promote: give one"),
+    (("judge", "run", "--write", "x", "--against", "a:b"), "--prefer: give one"),
+    (("judge", "run", "--show-prompt", "--estimate"), "--prefer: give one"),
     (("judge", "s3://bucket/run", "--promote", "part"), "is a URL"),
+    (("judge", "s3://bucket/run", "--write", "x"), "is for a run that is here"),
 )
 
 
