@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,11 +66,20 @@ def test_a_killed_cli_is_a_crash(begin: Begin, model_server: Serve) -> None:
 
 @slow
 @only_claude
-def test_an_interrupted_claude_is_no_completed_turn(begin: Begin, model_server: Serve) -> None:
+def test_an_interrupted_claude_is_no_completed_turn(
+    begin: Begin, model_server: Serve, tmp_path: Path
+) -> None:
     """SIGINT while it waits for the model: exit code 0 and no `result`."""
-    server = model_server(lambda request: Hang(20))
+    asked = tmp_path / "asked"
+
+    def hang(_: object) -> Reply:
+        asked.touch()
+        return Hang(20)
+
+    server = model_server(hang)
     (claude,) = begin(server.url).trial.profile.command or []
-    interrupt = 'exec 3<&0; "$0" "$@" <&3 & sleep 4; kill -INT $!; wait $!; exit 0'
+    wait = f"until [ -e {asked} ]; do sleep 1; done"
+    interrupt = f'exec 3<&0; "$0" "$@" <&3 & {wait}; kill -INT $!; wait $!; exit 0'
     outcome = begin(server.url, command=["sh", "-c", interrupt, claude]).say("hello")
     assert (error_kind(outcome), bool(server.requests)) == ("protocol", True)
 

@@ -246,8 +246,7 @@ def test_a_run_that_is_not_there_and_a_password_in_a_url(
     assert missing.exit_code == 2
     assert f"there is no run at s3://{BUCKET}/none" in missing.stderr
     for kind, code in (("nothing", 2), ("s3", 3)):
-        url = f"{kind}://me:hunter2secret@host/run"
-        wrong = two_cases.run("show", url, env=bucket.environment)
+        wrong = two_cases.run("show", f"{kind}://me:hunter2secret@h/run", env=bucket.environment)
         assert (wrong.exit_code, "hunter2secret" in wrong.stderr) == (code, False), wrong.stderr
 
 

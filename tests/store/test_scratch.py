@@ -34,9 +34,8 @@ def test_a_place_outside_of_the_run_that_is_gone_when_all_is_removed(tmp_path: P
         (place / "login").touch()
 
     again = Scratch(tmp_path / "scratch")  # another process of the same run
-    damaged = {"abc": "b"}
     owners = {used.name: "case/profile/with_skill/1", finished.name: None, kept.name: None}
-    again.take_over(owners | damaged)
+    again.take_over(owners | {"damaged": "b"})
     # Killed before it was on the disk that it was begun, where nobody or another was before.
     assert not unknown.exists()
     assert not finished.exists()

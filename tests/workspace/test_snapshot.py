@@ -348,24 +348,17 @@ def test_many_files_are_forgotten_bit_by_bit_where_others_wait(tmp_path: Path) -
     make_tree(tmp_path, {f"{number}.txt": "" for number in range(1_000)})
     left: weakref.WeakSet[object] = weakref.WeakSet()
 
-    class Known(str):
-        __slots__ = ("__weakref__",)
-
     def forget() -> None:
-        files: dict[str, Any] = take_snapshot(tmp_path, BlobStore()).files
-        for number in range(10_000):
-            files[str(number)] = Known(number)
-            left.add(files[str(number)])
+        more: dict[str, Any] = {str(number): frozenset({number}) for number in range(10_000)}
+        left.update(more.values())
+        take_snapshot(tmp_path, BlobStore()).files.update(more)
 
-    async def among_others() -> None:
+    async def among_others() -> list[int]:
         forget()
-        for _ in range(10):
-            seen.append(len(left))
-            await asyncio.sleep(0)
+        return [len(left) for _ in range(10) if await asyncio.sleep(0, result=True)]
 
     forget()
     assert not left
-    seen: list[int] = []
-    asyncio.run(among_others())
+    seen = asyncio.run(among_others())
     assert seen[-1] == 0 < seen[0] < 10_000
     assert len(set(seen)) > 3
