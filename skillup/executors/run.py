@@ -22,7 +22,6 @@ from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
-from skillup.judges import grade, grade_record
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -467,6 +466,8 @@ class Run:
 
     async def _grade(self, record: Record, case: Case | None) -> Grade:
         """By the `case` of the record; None: it is read from there."""
+        from skillup.judges import grade, grade_record  # not needed before an agent has ended
+
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             work = partial(grade_record, record, read_file, case=case)

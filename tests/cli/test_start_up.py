@@ -11,9 +11,8 @@ import pytest
 
 HEAVY = {"anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer", "yaml"}
 # Of these nothing is needed before an agent has answered; most of them take longer than it does.
-# (The rules that judge it are: to import them then would hold up other trials.)
 LATE = [
-    *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges.models"),
+    *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges"),
     *("skillup.reports.html", "skillup.sessions", "skillup.simulator", "skillup.stats"),
     *("importlib.metadata", "jsonschema", "jinja2", "junitparser", "rich"),
 ]
