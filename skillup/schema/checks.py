@@ -82,7 +82,8 @@ class ArgMatch(Short):
 
         if not isinstance(value, dict):
             return {"equals": value}
-        near = any(get_close_matches(str(key), cls.model_fields, 1, 0.8) for key in value)
+        own = cls.model_fields
+        near = any(key in own or get_close_matches(str(key), own, 1, 0.8) for key in value)
         return value if near else {"equals": value}
 
 

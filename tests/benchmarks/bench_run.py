@@ -177,7 +177,7 @@ def of_ours(folder: Path, agent: Path, work: Work, again: int = 1) -> Took:
     files["engines/instant.yaml"] = f"engine: claude_code\ncommand: [{agent}]\n"
     for number in range(work.trials):
         contents = ", ".join(["{content: say it}"] * work.turns)
-        one = "{input: {prompt: say it}, assertions: [{contains: done}]}"
+        one = f"{{input: {{prompt: say it {number}}}, assertions: [{{contains: done}}]}}"
         more = f"{{input: {{turns: [{contents}]}}, expect: {{must_contain: [done]}}}}"
         files[f"cases/c{number:05}.yaml"] = one if work.turns == 1 else more
     for name, text in files.items():
