@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field
@@ -275,13 +275,11 @@ class Input(Choice):
             return self.turns
         if self.prompt is None:
             return []
-        return [_only_turn(self.prompt, self.literal)]
+        # Not validated again: for this alone its validator would be built at every start.
+        return [_EMPTY_TURN.model_copy(update={"content": self.prompt, "literal": self.literal})]
 
 
-@lru_cache(maxsize=64)  # it is asked for often while its trial runs
-def _only_turn(prompt: str, literal: bool) -> Turn:
-    # Not validated again: for this alone its validator would be built at every start.
-    return Turn.model_construct(content=prompt, literal=literal)
+_EMPTY_TURN = Turn.model_construct()
 
 
 Aggregation = Literal["mean", "min", "max"]
