@@ -57,7 +57,8 @@ def _run(arguments: Sequence[str]) -> int:
         usage_error = next(kind for kind in kinds if kind.__name__ == "ClickException")
         if isinstance(defect, usage_error):
             wrong: Any = defect
-            message, where = wrong.format_message().strip(), getattr(defect, "ctx", None)
+            where = getattr(defect, "ctx", None)
+            message = wrong.format_message().strip().replace("Value error, ", "", 1)  # pydantic's
             if type(defect).__name__ == "NoArgsIsHelpError" or not message:
                 wrong.show()
                 return ExitCode.USAGE
