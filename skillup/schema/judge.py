@@ -67,9 +67,10 @@ class JudgeContext(Model):
         return own or ("omit" if self.profile == "minimal" else "file_ref")
 
 
-class SkillRef(Model):
+class SkillRef(Short):
     """A skill on disk, and which of its files are installed."""
 
+    chief = "path"
     source: Literal["local_path", "registry"] = Field("local_path", description="Where from.")
     path: NonEmptyText = Field(description="Its directory, relative to the suite root.")
     name: NonEmptyText | None = optional("Default: the name in its `SKILL.md`, else the folder's.")

@@ -131,7 +131,7 @@ CASE = """
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two cases that only pass with the skill."""
-    suite = "name: demo\nskills: [{path: skills/logs}]\n"
+    suite = "name: demo\nskills: [skills/logs]\n"
     project.write({"cases/a.yaml": CASE, "cases/b.yaml": CASE})
     return project.write({"eval.yaml": suite, "skills/logs/SKILL.md": SKILL})
 
