@@ -187,6 +187,8 @@ def _evaluate(
         finding = Finding(False, "", error=str(trouble))
     except NotAssertableError as nothing:
         finding = Finding(False, str(nothing), assertable=False)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as defect:
+        finding = Finding(False, "", error=f"skillup itself failed: {defect!r}; please report it")
     passed = finding.passed and finding.assertable and finding.error is None
     # A required check has to pass wherever it stands, but for one that has to fail.
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)

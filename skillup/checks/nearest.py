@@ -59,7 +59,7 @@ class Missing:
         try:
             for piece in self.pieces[:_MOST_PIECES]:
                 would = self._would_match(piece)
-                if (place := nearly(piece, would)) is not None:
+                if piece and (place := nearly(piece, would)) is not None:
                     matched, span = place
                     part = matched / max(1, len(piece))
                     found.append((bool(would), part, span, matched, piece, would))
@@ -88,8 +88,7 @@ class Missing:
         if not self._found(piece, kept):
             return []
         for one in tuple(kept):
-            fewer = [other for other in kept if other != one]
-            if self._found(piece, fewer):
+            if self._found(piece, fewer := [other for other in kept if other != one]):
                 kept = fewer
         return kept
 

@@ -47,7 +47,7 @@ _AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
         "the engine did not report its output tokens",
     ),
     "cost": (lambda turn: turn.cost_usd, "${:.6g}", "the engine did not report its cost"),
-    "time": (lambda turn: turn.duration_ms / 1000, "{:.3f} s", ""),
+    "time": (lambda turn: turn.duration_ms / 1000 or None, "{:.3f} s", "its time is not known"),
 }
 """What of a turn is counted, how it is shown, and why it may not be known."""
 
@@ -204,8 +204,7 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
     if unread:
         raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
     if leading_out:
-        what = "links that lead to no file of the workspace"
-        raise NotAssertableError(f"{what}: {listed(leading_out)}")
+        raise NotAssertableError(f"links to no file of the workspace: {listed(leading_out)}")
     where = named[0] if len(named) == 1 else f"any of {len(named)} files"
     what = quoted(wanted.content) if wanted.content is not None else f"/{wanted.matches}/"
     found, spans = f"{what} is not in {where}", _in_files(subject, named)
@@ -226,7 +225,7 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
     """The answer, or a workspace file, is the reference; white space at line ends is ignored."""
     reference = subject.record.references.get(spec.path)
     if reference is None:
-        raise NotAssertableError(f"the reference {spec.path} was not found when the case ran")
+        raise CannotEvaluateError(f"the reference {spec.path} was not found when the case ran")
     golden, name = subject.text_of(reference), "answer"
     actual: str | None = subject.answer
     spans: tuple[EvidenceSpan, ...] = ()

@@ -150,9 +150,8 @@ def matches(spec: TextSet, subject: CheckSubject) -> Finding:
 
 def equals(spec: str, subject: CheckSubject) -> Finding:
     """The answer is this text; white space at the ends does not matter."""
-    texts, start = (spec, subject.answer), beginning(subject.answer)
-    exact = subject.case_sensitive
-    wanted, actual = (folded(text, case_sensitive=exact).strip() for text in texts)
+    exact, start = subject.case_sensitive, beginning(subject.answer)
+    wanted, actual = (folded(one, case_sensitive=exact).strip() for one in (spec, subject.answer))
     if wanted == actual:
         return Finding(True, "the answer is the same text", start)
     at = first_difference(wanted, actual)
@@ -299,8 +298,7 @@ def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
         searcher = Searcher()
         for value in values:
             text = plain(as_text(value))
-            match = searcher.search(spec.matches, text)
-            if match is not None:
+            if (match := searcher.search(spec.matches, text)) is not None:
                 found, excerpt = f"found {beginning(text, 80)}", around(text, match.span())
                 return Finding(True, found, excerpt, spans=_in_answer(subject, match[0]))
     hits = []
@@ -311,8 +309,7 @@ def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
         hits = values
     shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
     text = as_text((hits or values)[0])
-    spans = _in_answer(subject, text)
-    return Finding(bool(hits), f"found {shown}", beginning(text), spans=spans)
+    return Finding(bool(hits), f"found {shown}", beginning(text), spans=_in_answer(subject, text))
 
 
 def _in_answer(subject: CheckSubject, text: str) -> tuple[EvidenceSpan, ...]:

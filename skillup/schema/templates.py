@@ -75,11 +75,9 @@ def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | Non
     place = 0
     for match in _TEMPLATE.finditer(text):
         found.append((text[place : match.start()], None))
-        name: str | None = None if match["escape"] else match["name"] or match["brace"]
-        if name is not None and name in variables:
-            found.append((variables[name], name))
-        else:
-            found.append((match[0][1:] if match["escape"] else match[0], None))
+        name = "" if match["escape"] else match["name"] or match["brace"]
+        left = match[0][1:] if match["escape"] else match[0]
+        found.append((variables[name], name) if name in variables else (left, None))
         place = match.end()
     return [*found, (text[place:], None)]
 
@@ -91,7 +89,10 @@ def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
     """
 
     def filled(text: str, sort: _Sort) -> str:
-        return render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))
+        new = render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))
+        if text.strip() and not new.strip():  # It stands in every answer
+            raise UnresolvedNameError(f"{text} is empty: there is nothing to look for")
+        return new
 
     return _changed(spec, filled, _SORTS.get(key, "text"))
 
@@ -101,8 +102,7 @@ def written_in_check(key: str, spec: Any) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def noted(text: str, sort: _Sort) -> str:
-        for name, written in written_in(text, braces=sort != "prompt").items():
-            found.setdefault(name, written)
+        found.update(written_in(text, braces=sort != "prompt") | found)
         return text
 
     _changed(spec, noted, _SORTS.get(key, "text"))

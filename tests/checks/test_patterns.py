@@ -56,6 +56,13 @@ def test_catastrophic_pattern_is_an_error_of_its_check(spec: dict[str, object]) 
     assert "too long" in (captured.miss or "")
 
 
+def test_json_too_deep_to_be_compared_is_an_error_of_its_check() -> None:
+    deep = "[" * 400 + "]" * 400
+    check = Check.model_validate({"json": {"equals": json.loads(deep)}})
+    result = evaluate(check, make_record(deep).context(1))
+    assert "itself failed: RecursionError" in (result.error or "")
+
+
 def test_what_an_agent_wrote_takes_no_more_than_linear_time() -> None:
     """S3: each of these took from half a minute to for ever."""
     limit = (resource.RLIMIT_CPU, (20, 20))
@@ -191,13 +198,9 @@ def test_miss_says_which_variable_and_why(fields: dict[str, Any], why: str) -> N
 
 
 def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
-    rules = [
-        Capture(variable="one", pattern=r"(\d+)"),
-        Capture(variable="two", pattern="(absent)"),
-        Capture(variable="three", pattern="(Order)"),
-    ]
+    patterns = {"one": r"(\d+)", "two": "(absent)", "three": "(Order)"}
 
-    captured = capture(rules, TURN)
+    captured = capture([rule(variable=one, pattern=p) for one, p in patterns.items()], TURN)
 
     assert captured.values == {"one": "12"}
     assert "capture `two`" in (captured.miss or "")

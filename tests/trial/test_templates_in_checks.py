@@ -11,7 +11,7 @@ import pytest
 from tests.support.project import Project
 
 CASE = r"""
-vars: {folder: data, file: 'a[1].txt'}
+vars: {folder: data, file: 'a[1].txt', later2: ''}
 context: {files: {"golden.txt": x}}
 input:
   turns:
@@ -92,7 +92,7 @@ def test_an_edited_case_gives_checks_its_own_vars(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "check", ["{contains: '<<later>>'}", "{none_of: [{contains: '{{later}}'}]}"]
+    "check", ["{contains: <<later>>}", "{none_of: [{contains: '{{later}}'}]}", "{glob: <<later2>>}"]
 )
 def test_a_name_without_a_value_is_an_error_of_the_template(project: Project, check: str) -> None:
     """U1: never a verdict: what was to be looked for is not known."""

@@ -91,6 +91,7 @@ ROWS = [
     row(False, "max_cost_usd", 1.0, UNTOLD, turn=None),
     row(True, "max_duration_seconds", 2.0, SPENT, turn=None),
     row(False, "max_duration_seconds", 1.4, SPENT),
+    row(False, "max_duration_seconds", 9, make_record(make_turn(duration_ms=0))),
     row(True, "exit_code", 3, SPENT, turn=None),
     row(False, "exit_code", 0, SPENT, turn=None),
     row(False, "exit_code", 0, UNTOLD, turn=2),

@@ -77,7 +77,6 @@ ROWS = [
     row(True, "golden_file", "golden/answer.md", FILES, turn=2),
     row(True, "golden_file", {"path": "golden/answer.md", "file": "./golden.txt"}, FILES, turn=2),
     row(False, "golden_file", "golden/other.md", FILES, turn=2),
-    row(False, "golden_file", "golden/absent.md", FILES, turn=2),
     row(False, "golden_file", {"path": "golden/answer.md", "file": "README.md"}, FILES, turn=2),
     row(False, "golden_file", {"path": "golden/answer.md", "file": "big.iso"}, FILES, turn=2),
 ]

@@ -132,6 +132,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         is_("ERROR", turns([YES], [YES]), "yes", {**ERROR, "error": None}),
         is_("ERROR", turns([REQUIRED], [{"rubric": ASKED, "weight": 0}]), "yes", "yes"),
         is_("ERROR", turns([YES], assertions=[ASKED]), "yes"),
+        is_("ERROR", turns([YES, {"golden_file": "not there"}]), "yes"),
         lambda: graded(
             turns([NO, {"prompt": "x", "assertions": [ASKED]}]), followed("yes", (1, "x"))
         ).status
