@@ -34,7 +34,7 @@ def test_tests_of_one_conversation_become_turns_of_one_case(
           - description: asks
             vars: {question: Who founded Acme?}
             metadata: {conversationId: founders}
-            assert: [{type: icontains, value: ada}]
+            assert: [{type: icontains-any, value: 'ada, "b, c"'}]
           - vars: {question: Where is Yosemite?}
             metadata: {conversationId: parks}
           - description: follows up
@@ -53,7 +53,7 @@ def test_tests_of_one_conversation_become_turns_of_one_case(
             "turns": [
                 {
                     "content": "Who founded Acme?",
-                    "assertions": [{"rubric": "Polite"}, {"contains": "ada"}],
+                    "assertions": [{"rubric": "Polite"}, {"contains": {"any": ["ada", "b, c"]}}],
                 },
                 {
                     "content": r"Where does she live, \<<city>>?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -120,8 +121,7 @@ def _group(assertion: _Assertion) -> Checks:
     """``assert-set``"""
     listed, threshold = assertion.node.get("assert", "assertions"), assertion.node.get("threshold")
     members = convert_assertions([listed], assertion.background)
-    least = threshold.number()
-    if least is not None and least < 1:
+    if (least := threshold.number()) is not None and least < 1:
         instead = "it passes only if all of it does; its score counts as before"
         threshold.changed(f"a group that passes from a score of {least}", instead)
     counted = [member for member in members if member.get("weight") != 0] or members
@@ -137,8 +137,12 @@ def _texts(key: str, how: str, texts: list[str], **more: bool) -> Checks:
 
 
 def _contains(assertion: _Assertion, how: str, exact: bool) -> Checks:
-    more = {"case_sensitive": True} if exact else {}
-    return _texts("contains", how, assertion.texts(), **more)
+    """For promptfoo a text where a list belongs is one, with commas between."""
+    texts = assertion.texts()
+    if how and assertion.background.promptfoo and isinstance(assertion.value(), str):
+        rows = csv.reader(texts[0].splitlines(), skipinitialspace=True) if texts else ()
+        texts = [text for row in rows for item in row if (text := item.strip())]
+    return _texts("contains", how or "all", texts, **({"case_sensitive": True} if exact else {}))
 
 
 def _regex(assertion: _Assertion) -> Checks:
@@ -195,10 +199,9 @@ def _json(assertion: _Assertion, whole: bool) -> Checks:
 
 
 def _similar(assertion: _Assertion) -> Checks:
-    texts, threshold = assertion.texts(), assertion.node.get("threshold").number()
-    if threshold is None or not 0 <= threshold <= 1:
-        threshold = 0.75
-    checks: Checks = [{"similar": {"to": text, "threshold": threshold}} for text in texts]
+    threshold = assertion.node.get("threshold").number()
+    least = 0.75 if threshold is None or not 0 <= threshold <= 1 else threshold
+    checks: Checks = [{"similar": {"to": one, "threshold": least}} for one in assertion.texts()]
     return [{"any_of": checks}] if len(checks) > 1 else checks
 
 
@@ -377,10 +380,10 @@ def _criterion(assertion: _Assertion, sentence: str) -> Checks:
 _FACTS = "The answer agrees with these facts: {}"
 _KINDS: dict[str, tuple[Any, ...]] = {
     "assert-set": (_group,),
-    "contains": (_contains, "all", True),
+    "contains": (_contains, "", True),
     "contains-all": (_contains, "all", True),
     "contains-any": (_contains, "any", True),
-    "icontains": (_contains, "all", False),
+    "icontains": (_contains, "", False),
     "icontains-all": (_contains, "all", False),
     "icontains-any": (_contains, "any", False),
     "regex": (_regex,),
