@@ -90,8 +90,8 @@ def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
 
     def filled(text: str, sort: _Sort) -> str:
         new = render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))
-        if text.strip() and not new.strip():  # It stands in every answer
-            raise UnresolvedNameError(f"{text} is empty: there is nothing to look for")
+        if text.strip() and not new.strip():  # Which stands in every answer
+            raise UnresolvedNameError(f"{text} is empty, as its values are")
         return new
 
     return _changed(spec, filled, _SORTS.get(key, "text"))

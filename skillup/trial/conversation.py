@@ -246,7 +246,7 @@ class LiveConversation:
     def _filled_in(self, content: str, *, literal: bool) -> str | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
         try:
-            return content if literal else templates.render(content, self.variables)
+            return content if literal else str(templates.fill("content", content, self.variables))
         except templates.UnresolvedNameError as missing:
             return self._kept_back("template", f"{missing}; the agent was not called", content)
 

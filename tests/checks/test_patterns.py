@@ -31,11 +31,8 @@ HOSTILE = [
 ]
 
 LONG = "a" * 60 + "!"
-RECORDED = make_record(
-    make_turn(
-        f'{{"x": "{LONG}"}}', calls=[call("Bash", "shell", command=LONG)], files={"f.txt": LONG}
-    )
-)
+CALLS = [call("Bash", "shell", command=LONG)]
+RECORDED = make_record(make_turn(f'{{"x": "{LONG}"}}', calls=CALLS, files={"f.txt": LONG}))
 SLOW = "(a|aa)+$"
 
 
@@ -127,11 +124,8 @@ def test_path_out_of_the_workspace_is_refused(path: str) -> None:
 )
 def test_texts_ignore_case_and_patterns_respect_it(spec: dict[str, Any]) -> None:
     """V5: one rule for the whole language, with one switch for texts and `(?i)` for patterns."""
-    record = make_record(
-        make_turn(
-            '["hello"]', calls=[call("Bash", "shell", command="hello")], files={"f.txt": "hello"}
-        )
-    )
+    calls = [call("Bash", "shell", command="hello")]
+    record = make_record(make_turn('["hello"]', calls=calls, files={"f.txt": "hello"}))
 
     def passes(**switch: bool) -> bool:
         return evaluate(Check.model_validate({**spec, **switch}), record.context(1)).passed
@@ -199,7 +193,6 @@ def test_miss_says_which_variable_and_why(fields: dict[str, Any], why: str) -> N
 
 def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
     patterns = {"one": r"(\d+)", "two": "(absent)", "three": "(Order)"}
-
     captured = capture([rule(variable=one, pattern=p) for one, p in patterns.items()], TURN)
 
     assert captured.values == {"one": "12"}

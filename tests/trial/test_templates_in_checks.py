@@ -112,6 +112,13 @@ def test_a_name_without_a_value_is_an_error_of_the_template(project: Project, ch
     assert "later" in grade["error"]["message"]
 
 
+def test_a_message_of_which_empty_values_leave_nothing_is_not_sent(project: Project) -> None:
+    case = "vars: {v: ''}\ninput: {prompt: ' <<v>>'}\nscripted: [{say: hello}]\n"
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": case})
+    grade = project.run("run", ".", "--json").data["cases"][0]
+    assert (grade["error"]["kind"], grade["turns"][0]["response"]) == ("template", "")
+
+
 FOLLOWED = r"""
 input:
   turns:
