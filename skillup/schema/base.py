@@ -216,11 +216,11 @@ MOST_TRIALS = 10_000
 """Of a case, on an engine and in a variant: enough to tell rates that differ by 0.02."""
 Trials = Annotated[int, Strict(), Field(gt=0, le=MOST_TRIALS)]
 NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
-Seconds = Annotated[float, Strict(), Field(gt=0)]
+Seconds = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Strict(), Field(ge=0, le=1)]
 Confidence = Annotated[float, Strict(), Field(ge=0, le=0.999999999)]
 """Nothing is ever surer than that: p-values within 1e-9 of each other are taken as equal."""
-NonNegative = Annotated[float, Strict(), Field(ge=0)]
+NonNegative = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 
 

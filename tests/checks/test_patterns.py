@@ -166,7 +166,6 @@ def rule(**fields: Any) -> Capture:
 )
 def test_value_is_captured(fields: dict[str, Any], value: str) -> None:
     captured = capture([rule(**fields)], TURN)
-
     assert captured.miss is None
     assert captured.values == {"it": value}
 

@@ -34,6 +34,7 @@ CASES = [
      "1:73", "this is read as a decimal number"),
     # values
     (CHECKED + "timeout_seconds: 5 minutes\n", "3:18", "`5 minutes` is not a number"),
+    (CHECKED + "timeout_seconds: .inf\n", "3:18", "`inf` is not right here"),
     (CHECKED + "trials: 1.5\n", "3:9", "or a decimal point"),
     (CHECKED + "pass_threshold: '0.5'\n", "3:17", "without quotes"),
     (CHECKED + "on_turn_failure: halt\n", "3:18", "`continue`, `stop`"),
