@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -67,6 +68,7 @@ class LiveConversation:
         self.began = now - trial.earlier_seconds if clock is None else clock
         self._opened = now - trial.used_seconds
         self.earlier_judging = trial.judging
+        self._asked = cache(lambda: request_digest(trial.request))  # The same after every turn
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
         led = self.case.user_simulator is not None and lead_of(self.case) is not None
         counts_messages = led and self.case.turn_limit is None
@@ -109,7 +111,6 @@ class LiveConversation:
         backup, context = await session.backup(), session.context
         if backup.files is None or backup.workspace is None or session.fingerprint is None:
             return
-        elapsed = max(0.0, time.monotonic() - self.began - self.waited)
         checkpoint = Checkpoint(
             record=self.record.model_copy(
                 update={"turns": [*self.turns], "judging": self.judging()}
@@ -124,12 +125,11 @@ class LiveConversation:
             },
             session_files=backup.files,
             workspace_sha256=backup.workspace,
-            asked_sha256=request_digest(request),
-            elapsed_ms=round(elapsed * 1000),
+            asked_sha256=self._asked(),
+            elapsed_ms=round(max(0.0, time.monotonic() - self.began - self.waited) * 1000),
             elapsed_seconds=self.used_seconds(),
         )
-        few = len(session.snapshot.files) < 100
-        await do_beside(few, request.checkpoint, checkpoint)
+        await do_beside(len(session.snapshot.files) < 100, request.checkpoint, checkpoint)
 
     async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
         """A conversation that a simulated user leads, with `opening` messages before the user's.
