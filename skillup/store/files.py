@@ -194,8 +194,7 @@ def masked_json(
     encode = _encoder(indent)
     with suppress(ValueError, TypeError):  # what JSON does not have, and lone surrogates
         text = encode(value)
-        # Without an escape every text stands there as it is, whatever forms the mask knows.
-        if "\\" not in text and mask(text) == text:
+        if mask is no_mask or is_absent(mask, text):
             return _harmless(text), False
 
     def clean(value: Any) -> Any:

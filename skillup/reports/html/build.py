@@ -54,8 +54,12 @@ def page_html(
 
 def packed(detail: Mapping[str, Any], mask: Mask = no_mask) -> bytes:
     """One conversation as it stands in the page: base64 of gzip of JSON."""
-    # No time in it: the same conversation gives the same bytes.
-    return base64.b64encode(gzip.compress(to_json(detail, mask, indent=None), 9, mtime=0))
+    return _packed(to_json(detail, mask, indent=None))
+
+
+def _packed(text: bytes) -> bytes:
+    # No time in it: the same conversation gives the same bytes. Level 9 takes twice the time of 6.
+    return base64.b64encode(gzip.compress(text, 6, mtime=0))
 
 
 @lru_cache(maxsize=1)
@@ -223,27 +227,25 @@ def html_report(
     if against is not None:
         earlier = RunData(against)
         sides = sides_of(earlier, data, shift=shift, index=index)
-        of_a = (row["a"] for row in sides["rows"])
-        shown += [side["n"] for side in of_a if side is not None and side["n"] is not None]
+        shown += [a["n"] for row in sides["rows"] if (a := row["a"]) and a["n"] is not None]
     lines = compared_lines(path, index) if against is None else []
     whole = data.index("report", history_data(path, index), sides, lines)
-    pictures = _PICTURES
+    pictures, sizes = _PICTURES, dict[int, int]()
 
     def pack(n: int, limits: PageLimits) -> bytes:
         nonlocal pictures
         if limits is ORDINARY:
             limits = replace(limits, images=min(limits.images, pictures))
-        if earlier is None or n <= shift:
-            detail = data.detail(n, limits)
-        else:
-            detail = earlier.detail(n - shift, limits, shift=shift)
+        run, before = (data, 0) if earlier is None or n <= shift else (earlier, shift)
+        detail = run.detail(n - before, limits, shift=before)
         pictures -= shown_bytes(detail)
-        return packed(detail, mask)
+        text = to_json(detail, mask, indent=None)
+        same, sizes[n] = sizes.get(n) == len(text), len(text)
+        return b"" if same else _packed(text)  # Empty: nothing more was shortened
 
     title = f"skillup: {data.run_id}"
     bare = len(page_html(whole, {}, title=title, mask=mask))
-    room = _LARGEST - bare - _TAG * len(shown)
-    details = _fitting(shown, pack, max(room, _EACH * len(shown)))
+    details = _fitting(shown, pack, max(_LARGEST - bare - _TAG * len(shown), _EACH * len(shown)))
     return page_html(whole, details, title=title, mask=mask)
 
 
@@ -257,5 +259,5 @@ def _fitting(
             break
         most = room // len(found)
         for n in [n for n, data in found.items() if len(data) > most]:
-            found[n] = min(found[n], pack(n, limits), key=len)
+            found[n] = min(found[n], pack(n, limits) or found[n], key=len)
     return found
