@@ -28,9 +28,8 @@ def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
 
     So ``drafts`` and ``drafts/`` mean all that is below as ``drafts/**`` does.
     """
-    names = path.split("/")
-    ways = ["/".join(names[:length]) for length in range(1, len(names) + 1)]
-    return any(matches_glob(way, pattern.rstrip("/")) for pattern in patterns for way in ways)
+    globs = (_compiled(pattern.rstrip("/"), "(?:/.*)?") for pattern in patterns)
+    return any(glob.fullmatch(path) for compiled in globs for glob in compiled)
 
 
 def may_match_below(directory: str, pattern: str) -> bool:
@@ -44,8 +43,8 @@ def may_match_below(directory: str, pattern: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
-    """The pattern without braces (``a{b,c}`` is ``ab`` and ``ac``), as expressions."""
+def _compiled(pattern: str, then: str = "") -> tuple[re.Pattern[str], ...]:
+    """The pattern without braces (``a{b,c}`` is ``ab`` and ``ac``), as expressions, and `then`."""
     pending, found = [_PARTS.findall(pattern.removeprefix("./"))], []
     while pending:
         parts = pending.pop()
@@ -63,7 +62,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
             pending.extend([*head, *one, *tail] for one in _split(parts[start + 1 : end], ","))
         if len(pending) + len(found) > _MOST_ALTERNATIVES:
             raise re.error(f"its braces come to more than {_MOST_ALTERNATIVES} alternatives")
-    return tuple(re.compile(one, re.DOTALL) for one in dict.fromkeys(found))
+    return tuple(re.compile(one + then, re.DOTALL) for one in dict.fromkeys(found))
 
 
 def _split(parts: Sequence[str], separator: str) -> list[list[str]]:
