@@ -1,4 +1,4 @@
-"""Classes of values: what most of the data between two steps is."""
+"""Classes of data: values, which nobody changes, and what changes while something goes on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,42 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """A dataclass with slots, of which the type checker sees to it that nobody changes it.
+    """A dataclass with slots, of which the type checker sees to it that nobody changes it."""
+    return _made(cls, hashed=True)
 
-    ``dataclass(frozen=True)`` compiles seven methods for each class: for all of ours together a
-    tenth of the time until the first agent starts. Here only the constructor is made so.
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: type[T]) -> type[T]:
+    """The same, which may be changed, and so has no hash."""
+    return _made(cls, hashed=False)
+
+
+def _made(cls: type[T], *, hashed: bool) -> type[T]:
+    """``dataclass(frozen=True)`` compiles seven methods for each class: for all of ours together a
+    tenth of the time until the first agent starts. Here only the constructor is compiled, and that
+    when it is first called.
     """
     cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass works out its signature
-    made = dataclass(slots=True, eq=False, repr=False, match_args=False)(cls)
-    for method in (__eq__, __hash__, __repr__):
-        if method.__name__ not in cls.__dict__:
-            setattr(made, method.__name__, method)
+    made = dataclass(slots=True, init=False, eq=False, repr=False, match_args=False)(cls)
+    methods = {"__init__": _constructor(made), "__repr__": __repr__, "__eq__": __eq__}
+    for name, method in {**methods, "__hash__": __hash__ if hashed else None}.items():
+        if name not in cls.__dict__:
+            setattr(made, name, method)
     return made
+
+
+def _constructor(cls: type[Any]) -> Any:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        known: dict[str, Any] = {one.name: one for one in fields(cls)}
+        known["__annotations__"] = {name: one.type for name, one in known.items()}
+        if hasattr(cls, "__post_init__"):
+            known["__post_init__"] = cls.__post_init__
+        alike: Any = type(cls.__name__, (), known)
+        dataclass(eq=False, repr=False, match_args=False)(alike)
+        cls.__init__ = alike.__init__
+        cls.__init__(self, *args, **kwargs)
+
+    return __init__
 
 
 def _values(self: Any) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from skillup.engines.base import SessionResumer
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.judges.evaluate import described
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models
@@ -111,7 +111,7 @@ class SimulatorFactory:
         return profile.model_copy(update={"permission": "read_only"})
 
 
-@dataclass(slots=True)
+@mutable
 class EngineUser:
     """An agent that plays, in a session of its own, which is resumed for each message."""
 

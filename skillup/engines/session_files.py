@@ -9,12 +9,11 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from skillup.engines.events import Transcript, read_event
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.schema.record import SessionFingerprint, TranscriptItem
 from skillup.workspace.disk import leads_out, open_at_once
 
@@ -206,7 +205,7 @@ class SessionEntry:
     item: TranscriptItem
 
 
-@dataclass(slots=True)
+@mutable
 class SessionSummary:
     """What is known of a session as a whole; complete when all its lines have been read."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.plan import Plan
 from skillup.schema.case import RetryPolicy
 from skillup.schema.line import TrialLine
@@ -64,7 +64,7 @@ def with_note(record: Record, note: str | None) -> Record:
 # `--retry-errors`: which finished trials of a run run again, or are only judged again.
 
 
-@dataclass(slots=True)
+@mutable
 class RetryErrors:
     """What is to become of the trials of a run that met an error."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from skillup.frozen import mutable
 from skillup.plan import Job
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, Usage
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # `skillup.stats` is imported late: few runs need it
     from skillup.stats import Side
 
 
-@dataclass(slots=True)
+@mutable
 class Budget:
     """One kind of usage, USD or tokens, and its limit."""
 
@@ -157,7 +158,7 @@ def _usd(amount: float) -> str:
 # `--until-decided`.
 
 
-@dataclass(slots=True)
+@mutable
 class CaseTest:
     """The test of one case, on one engine, in one variant."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.frozen import mutable
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_source
 from skillup.importers.write import CaseDraft, SuiteDraft, lay_out, slug, unique_name, write_files
@@ -19,7 +20,7 @@ from skillup.load.suites import load_paths
 Checks = list[dict[str, Any]]
 
 
-@dataclass(slots=True)
+@mutable
 class Imported:
     """One file that has become a suite in `directory`."""
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import yaml
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.frozen import mutable
 from skillup.importers.source import Placed, SourceValue, files_below
 from skillup.load.discover import SUITE_FILE
 from skillup.load.yaml_reader import resolve_plain
@@ -50,7 +51,7 @@ def without_empty(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in (None, [], {}, "")}
 
 
-@dataclass(slots=True)
+@mutable
 class CaseDraft:
     """One case. `node` is its place in the source; it has one turn or several."""
 
@@ -124,7 +125,7 @@ def literal_checks(checks: Any) -> Any:
     return {**own, **inner}
 
 
-@dataclass(slots=True)
+@mutable
 class SuiteDraft:
     """One suite and its cases, in order."""
 

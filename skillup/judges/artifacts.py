@@ -8,7 +8,7 @@ import posixpath
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from skillup.checks.context import CheckContext, ReadFile, listed
 from skillup.checks.evaluate import resolve
 from skillup.checks.registry import NO_SNAPSHOT
 from skillup.engines.events import shortened
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models import Models
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
@@ -220,7 +220,7 @@ def make_read_only(root: Path) -> None:
 # Files beside the copy of the workspace, for agents.
 
 
-@dataclass(slots=True)
+@mutable
 class Materials:
     """The files as they were written, and what goes into the question."""
 

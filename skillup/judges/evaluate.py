@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
+from skillup.frozen import mutable
 from skillup.judges.question import PROMPTS
 from skillup.schema import templates
 from skillup.schema.case import Case, Persona
@@ -26,7 +27,7 @@ T = TypeVar("T")
 _Key = tuple[object, ...]
 
 
-@dataclass(slots=True)
+@mutable
 class UsageTracker:
     """What judges took, added up: calls, tokens, cost."""
 
@@ -54,7 +55,7 @@ class UsageTracker:
         self.judging = joined(self.judging, took)
 
 
-@dataclass(slots=True)
+@mutable
 class JudgeRequest:
     """Everything that is asked about one turn, or the conversation, in one role."""
 
@@ -72,7 +73,7 @@ class Judge(Protocol):
         """A result for each of the request's checks, in order, or those of a whole judge."""
 
 
-@dataclass(slots=True)
+@mutable
 class PendingJudgements:
     """What judges have answered in one evaluation, and what they are still to be asked."""
 
@@ -171,7 +172,7 @@ async def gather(work: Callable[[A], Awaitable[B]], items: Iterable[A]) -> list[
     return [results[place] for place in range(len(results))]
 
 
-@dataclass(slots=True)
+@mutable
 class TurnJudge:
     """What a conversation asks of judges as it goes on; `skillup.trial.request.LiveJudge`."""
 

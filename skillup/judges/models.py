@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 from skillup.engines.base import Availability
 from skillup.engines.registry import engine_of
 from skillup.errors import InvalidFilesError, SkillupError
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.judges.question import (
     AskModel,
     CannotAskError,
@@ -124,7 +124,7 @@ Preview = Callable[[str, dict[str, Any], StoredAnswer | None], object]
 """Is told of a question: its key, all that it depends on, and its stored answer."""
 
 
-@dataclass(slots=True)
+@mutable
 class AnswerCache:
     """The run's own answers and, where there is one, the cache that runs share."""
 
@@ -190,7 +190,7 @@ def _script_of(model: JudgeModel, suite_root: Path) -> Path | None:
     return suite_root / parse_model(model.model)[1]
 
 
-@dataclass(slots=True)
+@mutable
 class Models:
     """Every model, whoever provides it. To be closed before it is used in another event loop."""
 

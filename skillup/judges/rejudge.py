@@ -14,7 +14,7 @@ import anyio
 
 from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
 from skillup.judges.models import with_judge_model
@@ -299,7 +299,7 @@ RECORDED = "recorded"  # The name of the judges as they were when the run was ju
 NOW = "judged now"  # The name of the judges that the cases name
 
 
-@dataclass(slots=True)
+@mutable
 class JudgeColumn:
     name: str
     model: str | None = None  # Asked in place of the cases' own judges; None: those themselves

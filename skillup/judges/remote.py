@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from pydantic_ai.models.batch import BatchRequest
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
+from skillup.frozen import mutable
 from skillup.judges.question import (
     CannotAskError,
     Endpoint,
@@ -121,14 +122,14 @@ def _words(error: BaseException) -> str:
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
-@dataclass(slots=True)
+@mutable
 class _Batch:
     requests: list[BatchRequest] = field(default_factory=list)
     outcomes: list[msg.ModelResponse | Exception] = field(default_factory=list)  # In the same order
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
-@dataclass(slots=True)
+@mutable
 class Batches:
     """Those of one event loop. Who asks first sends a batch; cancelled, it cancels the batch."""
 
@@ -166,7 +167,7 @@ class Batches:
         batch.ended.set()
 
 
-@dataclass(slots=True)
+@mutable
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
+from skillup.frozen import mutable
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
@@ -45,7 +46,7 @@ def context_in(
     )
 
 
-@dataclass(slots=True)
+@mutable
 class ThrottledSession:
     """An agent, and what it has said so far."""
 

@@ -12,12 +12,12 @@ import re
 import zlib
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.load import semantics
 from skillup.load.model import LoadedCase, paths_of
 from skillup.load.yaml_reader import (
@@ -143,7 +143,7 @@ def dataset_cases(
             problems.append(problem)
 
 
-@dataclass(slots=True)
+@mutable
 class _Form:
     """Items of which the cases are valid, or not, for the same reasons."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 
+from skillup.frozen import mutable
 from skillup.process.output import OnLine
 from skillup.process.run import Child, ProcessOutcome, ProcessRequest, start_process, supervise
 from skillup.process.tree import read_row
@@ -22,7 +22,7 @@ from skillup.process.tree import read_row
 _CLOSE_SECONDS = 5.0  # How long it may take to end when no more messages come
 
 
-@dataclass(slots=True)
+@mutable
 class LiveSlot:
     """The process of a conversation, if it has one at the moment."""
 

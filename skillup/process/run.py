@@ -14,14 +14,13 @@ import subprocess
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.process.output import CHUNK_BYTES, OnLine, OutputStream, Write
 from skillup.process.tree import (
     OWNER_VARIABLE,
@@ -99,7 +98,7 @@ class CompletedOutput:
     start_error: str | None
 
 
-@dataclass(slots=True)
+@mutable
 class Child:
     """A process that was started, all that comes of it, and our ends of its pipes."""
 

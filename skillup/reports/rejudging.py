@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import __version__
+from skillup.frozen import mutable
 from skillup.judges.labels import Score, shares_of
 from skillup.judges.rejudge import GradeChange, JudgeColumn, Pairs, is_read, kappa_of, says_of
 from skillup.reports.result import (
@@ -37,7 +38,7 @@ _EVIDENCE = 160
 Data = Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@mutable
 class RejudgeCounts:
     lines: list[TrialLine] = field(default_factory=list)
     changed: int = 0  # Trials with any change

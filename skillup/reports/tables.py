@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillup import stats
+from skillup.frozen import mutable
 from skillup.history.runs import WITH_SKILL, CaseKey, mean_known
 from skillup.reports.result import STYLE, Row, RunView, is_bad, summarize, total_tokens
 from skillup.reports.text import (
@@ -45,7 +46,7 @@ class Cell(NamedTuple):
 NONE = Cell("–", "dim")  # Nothing is known, or nothing can be
 
 
-@dataclass(slots=True)
+@mutable
 class Sheet:
     """One answer: a title, a table whose first column names its rows, and lines of text."""
 

@@ -6,13 +6,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import UsageError
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.judges.grade import written_turns
 from skillup.reports.text import count
 from skillup.schema.case import Case
@@ -26,7 +26,7 @@ _SHELL = "<bash-input>"
 _INTERRUPTED = "[Request interrupted"
 
 
-@dataclass(slots=True)
+@mutable
 class SessionTurn:
     """One or more messages of the user, and all that was done until the next one."""
 

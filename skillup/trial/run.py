@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import anyio.to_thread
 
 from skillup.engines.base import SessionForker
 from skillup.engines.session_files import moved_text
+from skillup.frozen import mutable
 from skillup.sandbox.base import Box
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
@@ -108,7 +108,7 @@ _INHERITED = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
+@mutable
 class SharedPrefix:
     """A conversation as far as it is shared; nothing more is sent in it.
 

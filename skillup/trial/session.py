@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ from skillup.engines.base import (
     cost_usd,
 )
 from skillup.errors import SkillupError
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.gateway.meter import Route
 from skillup.ratelimit import REFUSALS
 from skillup.schema.grade import CheckResult
@@ -50,7 +50,7 @@ class SessionBackup:
     session: Mapping[str, Any]  # The fields of the LiveSession
 
 
-@dataclass(slots=True)
+@mutable
 class LiveSession:
     """The conversation's session and workspace as the latest message left them."""
 

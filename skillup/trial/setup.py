@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from skillup.engines.base import (
     SessionResumer,
     TrialContext,
 )
+from skillup.frozen import mutable
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in
 from skillup.process.live import LiveSlot
@@ -40,7 +41,7 @@ from skillup.workspace.prepare import prepare_workspace, skills_for
 from skillup.workspace.snapshot import Snapshot
 
 
-@dataclass(slots=True)
+@mutable
 class OpenTrial:
     """A trial whose conversation can be run, or be gone on with."""
 

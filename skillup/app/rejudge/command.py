@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import ExitCode, SkillupError, UsageError
+from skillup.frozen import mutable
 from skillup.judges import rejudge
 from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
 from skillup.judges.models import Preview, StoredAnswer
@@ -258,7 +259,7 @@ def show_questions(request: RejudgeRequest) -> int:
     return code
 
 
-@dataclass(slots=True)
+@mutable
 class _Asked:
     """What one model, or agents, are asked."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from skillup.app.runs import means_a_run, newest_runs, run_path
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.frozen import frozen
+from skillup.frozen import frozen, mutable
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Stop
@@ -45,7 +45,7 @@ class RecordSubject:
     notes: Sequence[str] = ()  # What a user should know of how it was read
 
 
-@dataclass(slots=True)
+@mutable
 class RecordSource:
     """Subjects, one at a time: they are read anew each time."""
 

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from skillup.engines.events import (
     words,
 )
 from skillup.engines.questions import answered, joined, of_questions, reply_to_form
+from skillup.frozen import mutable
 from skillup.gateway.meter import ModelExchange, flat
 from skillup.schema.case import UserAnswer
 from skillup.schema.checks import ToolKind
@@ -81,7 +81,7 @@ def first_of(value: Any, *names: str) -> Any:
     return own if own is not None else first_of(list(value.values()), *names)
 
 
-@dataclass(slots=True)
+@mutable
 class _Call:
     """A call of a tool, by all that the agent has said of it so far."""
 

@@ -8,7 +8,7 @@ import re
 from base64 import urlsafe_b64decode
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from skillup.engines.created_sessions import (
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import as_amount, as_dict, as_text, content_text, loaded_skills, words
 from skillup.engines.session_files import VersionRange, rows_of
+from skillup.frozen import mutable
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 
@@ -303,7 +304,7 @@ _NO_SANDBOX = re.compile(
 )
 
 
-@dataclass(slots=True)
+@mutable
 class RolloutPart:
     """What one turn wrote into the session's file."""
 

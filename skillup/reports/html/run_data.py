@@ -7,7 +7,6 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -15,6 +14,7 @@ from typing import Any, Literal, cast
 from pydantic_core import to_jsonable_python
 
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.frozen import mutable
 from skillup.history.runs import CaseKey, planned_key
 from skillup.reports.html.detail import PageLimits, detail_of
 from skillup.reports.html.page_data import (
@@ -47,7 +47,7 @@ _UNKNOWN = dict.fromkeys(
 )
 
 
-@dataclass(slots=True)
+@mutable
 class _Ended:
     """What was read of a trial that is over: neither its record nor its grade changes."""
 

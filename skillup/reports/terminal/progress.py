@@ -9,10 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from skillup.frozen import mutable
 from skillup.plan import Job, Plan
 from skillup.reports.result import STYLE, total_tokens
 from skillup.reports.text import Labels, count, money, one_line, seconds, tokens, total
@@ -33,7 +33,7 @@ _NARROWEST_REASON = 12
 _WAITING = "waiting for the agent"
 
 
-@dataclass(slots=True)
+@mutable
 class Running:
     job: Job
     began: float
