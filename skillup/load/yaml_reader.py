@@ -22,6 +22,7 @@ from yaml.error import MarkedYAMLError, YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from skillup.errors import InvalidFilesError, Problem, near_miss
+from skillup.schema.base import descriptions
 
 try:
     from yaml._yaml import CParser as _Parser
@@ -382,7 +383,8 @@ def problems_from(
             is_key = isinstance(value, dict) and part in value
             if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
                 path, within, value = (*path, part), value, value[part]
-        keys, key = keys_of(_model_at(model, loc[:-1])), str(loc[-1]) if loc else ""
+        holder = _model_at(model, loc[:-1])
+        keys, key = keys_of(holder), str(loc[-1]) if loc else ""
         on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
         # A mapping's own first line says more about it than the first key inside.
         at_key = on_key or (isinstance(value, dict | list) and bool(path))
@@ -393,7 +395,7 @@ def problems_from(
         elif one["type"] == "missing":
             if (path, id(keys.get(key))) in misspelled:
                 continue  # one mistake, one message
-            about = (keys[key].description if key in keys else None) or "It is needed"
+            about = descriptions(holder).get(key, "It is needed")
             message, path = f"`{key}` is missing", (*path, key)
             fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})"
         else:

@@ -28,7 +28,6 @@ from skillup.schema.base import (
     Trials,
     VariableName,
     WorkspacePath,
-    optional,
     text_list,
 )
 from skillup.schema.checks import Check, CheckSet, Criterion, Rubric, ToolKind
@@ -45,19 +44,19 @@ class Capture(Choice):
     what = "a capture"
     choices = ("pattern", "jsonpath")
 
-    variable: VariableName = Field(description="The name to keep it under.")
-    pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
-    jsonpath: JsonPath | None = optional("A JSONPath; the first value found is kept, as text.")
-    default: Text | None = optional("Used where nothing is found, or only white space.")
+    variable: VariableName  #: The name to keep it under.
+    pattern: CapturePattern | None = None  #: A regex with a group `value`, or just one.
+    jsonpath: JsonPath | None = None  #: A JSONPath; the first value found is kept, as text.
+    default: Text | None = None  #: Used where nothing is found, or only white space.
 
 
 class Pairs(Checked):
     """Questions that the assistant asked, in a known order, and what the user answered to each."""
 
-    marker: Regex = Field(description="Where it matches, the assistant asks; group `question`.")
-    fields: list[VariableName] = Field(min_length=1, description="One for each question.")
-    default: Text | None = optional("For what was not answered; without it, that is an error.")
-    pending: VariableName | None = optional("Gets the question that is still open.")
+    marker: Regex  #: Where it matches, the assistant asks; group `question`.
+    fields: list[VariableName] = Field(min_length=1)  #: One for each question.
+    default: Text | None = None  #: For what was not answered; without it, that is an error.
+    pending: VariableName | None = None  #: Gets the question that is still open.
 
     def wrong(self) -> Iterator[str]:
         names = self.names()
@@ -75,12 +74,10 @@ class Reconstruct(Choice):
     what = "a rule of `reconstruct`"
     choices = ("capture", "pairs")
 
-    capture: Capture | None = optional("A value from any of the messages.")
-    role: Literal["user", "assistant", "any"] = Field("any", description="capture: whose messages.")
-    take: Literal["first", "last", "last_message"] = Field(
-        "last", description="capture: which match counts."
-    )
-    pairs: Pairs | None = optional("Questions and their answers, by a marker.")
+    capture: Capture | None = None  #: A value from any of the messages.
+    role: Literal["user", "assistant", "any"] = "any"  #: capture: whose messages.
+    take: Literal["first", "last", "last_message"] = "last"  #: capture: which match counts.
+    pairs: Pairs | None = None  #: Questions and their answers, by a marker.
 
     def wrong(self) -> Iterator[str]:
         yield from super().wrong()
@@ -105,9 +102,8 @@ def _turns(value: Any) -> Any:
 class PostCondition(CheckSet, Checked):
     """A gate after a turn: if it fails, the conversation does not go on."""
 
-    on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
-        "fail", description="judge: nothing more is sent, and the checks decide."
-    )
+    #: judge: nothing more is sent, and the checks decide.
+    on_fail: Literal["fail", "skip_remaining", "judge"] = "fail"
 
     def wrong(self) -> Iterator[str]:
         if not any(True for _ in self.given()):
@@ -120,17 +116,17 @@ class Turn(Choice):
     what = "a turn"
     choices = ("content", "respond")
 
-    role: Literal["user"] = Field("user", description="`user`, the default.")
-    content: Text | None = optional("The message; `<<name>>` is filled in.")
-    respond: NonEmptyText | None = optional("What the simulated user is to write.")
-    literal: Bool = Field(False, description="Its texts are no templates.")
-    slash_command: Bool = Field(False, description="The message is a command of the CLI.")
-    timeout_seconds: Seconds | None = optional("Default: the profile's, 300.")
-    post_condition: PostCondition | None = optional("The gate after the turn.")
-    capture: list[Capture] = Field([], description="Values for later turns.")
-    expected_output: NonEmptyText | None = optional("What a good answer says.")
-    assertions: list[Check] = Field([], description="This turn's checks.")
-    branches: "list[Branch]" = Field([], description="Other ways to go on from here.")
+    role: Literal["user"] = "user"  #: `user`, the default.
+    content: Text | None = None  #: The message; `<<name>>` is filled in.
+    respond: NonEmptyText | None = None  #: What the simulated user is to write.
+    literal: Bool = False  #: Its texts are no templates.
+    slash_command: Bool = False  #: The message is a command of the CLI.
+    timeout_seconds: Seconds | None = None  #: Default: the profile's, 300.
+    post_condition: PostCondition | None = None  #: The gate after the turn.
+    capture: list[Capture] = []  #: Values for later turns.
+    expected_output: NonEmptyText | None = None  #: What a good answer says.
+    assertions: list[Check] = []  #: This turn's checks.
+    branches: "list[Branch]" = []  #: Other ways to go on from here.
 
     def wrong(self) -> Iterator[str]:
         yield from super().wrong()
@@ -151,11 +147,10 @@ Turns = Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=lis
 class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
-    name: NonEmptyText = Field(
-        description="A short name; the case's results are distinguished by it.", pattern="^[^/]+$"
-    )
-    turns: Turns = Field(min_length=1, description="The turns after the fork.")
-    assertions: list[Check] = Field([], description="Checks on this branch.")
+    #: A short name; the case's results are distinguished by it.
+    name: NonEmptyText = Field(pattern="^[^/]+$")
+    turns: Turns = Field(min_length=1)  #: The turns after the fork.
+    assertions: list[Check] = []  #: Checks on this branch.
 
 
 class HistoryToolCall(Choice):
@@ -164,23 +159,23 @@ class HistoryToolCall(Choice):
     what = "a tool call"
     choices = ("name", "kind")
 
-    id: NonEmptyText | None = optional("Default: one is made up.")
-    name: NonEmptyText | None = optional("The engine's own name of the tool.")
-    kind: ToolKind | None = optional("A portable kind instead of a name.")
-    arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
+    id: NonEmptyText | None = None  #: Default: one is made up.
+    name: NonEmptyText | None = None  #: The engine's own name of the tool.
+    kind: ToolKind | None = None  #: A portable kind instead of a name.
+    arguments: dict[str, Any] = {}  #: As the agent gave them.
 
 
 class HistoryMessage(Model):
     """One message of a conversation that took place earlier."""
 
-    role: Literal["user", "assistant", "tool"] = Field(description="Who said it; tool: a result.")
-    content: Text = Field("", description="What was said, or what the tool gave back.")
-    literal: Bool = Field(False, description="What was said is no template.")
-    tool_calls: list[HistoryToolCall] = Field([], description="assistant: its calls.")
-    call_id: NonEmptyText | None = optional("tool: the call; default: the next.")
-    status: Literal["success", "error"] = Field("success", description="tool: how it went.")
-    message_index: Int | None = optional("Its place, where the list is not sorted.")
-    capture: list[Capture] = Field([], description="Values for later turns.")
+    role: Literal["user", "assistant", "tool"]  #: Who said it; tool: a result.
+    content: Text = ""  #: What was said, or what the tool gave back.
+    literal: Bool = False  #: What was said is no template.
+    tool_calls: list[HistoryToolCall] = []  #: assistant: its calls.
+    call_id: NonEmptyText | None = None  #: tool: the call; default: the next.
+    status: Literal["success", "error"] = "success"  #: tool: how it went.
+    message_index: Int | None = None  #: Its place, where the list is not sorted.
+    capture: list[Capture] = []  #: Values for later turns.
 
 
 def _facts(value: Any) -> Any:
@@ -196,48 +191,45 @@ Knowledge = Annotated[Texts, BeforeValidator(_facts, json_schema_input_type=Text
 class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
-    name: NonEmptyText | None = optional("In a record: which of `personas` it was.")
-    role: NonEmptyText | None = optional("Who the user is.")
-    objective: NonEmptyText = Field(description="What the user wants to reach; must be there.")
-    knowledge: Knowledge = Field([], description="What the user knows.")
-    behavior: Texts = Field([], description="How the user behaves, a list.")
+    name: NonEmptyText | None = None  #: In a record: which of `personas` it was.
+    role: NonEmptyText | None = None  #: Who the user is.
+    objective: NonEmptyText  #: What the user wants to reach; must be there.
+    knowledge: Knowledge = []  #: What the user knows.
+    behavior: Texts = []  #: How the user behaves, a list.
 
 
 class PersonaVariant(Model):
     """One of several users with the same objective; its keys replace those of `persona`."""
 
-    name: NonEmptyText = Field(description="A short name, for the record; must be there.")
-    role: NonEmptyText | None = optional("Who the user is.")
-    knowledge: Knowledge = Field([], description="What the user knows.")
-    behavior: Texts = Field([], description="How the user behaves, a list.")
+    name: NonEmptyText  #: A short name, for the record; must be there.
+    role: NonEmptyText | None = None  #: Who the user is.
+    knowledge: Knowledge = []  #: What the user knows.
+    behavior: Texts = []  #: How the user behaves, a list.
 
 
 class SimulationSettings(Model):
     """What a suite says of the users of all its led conversations, and a case of its own."""
 
-    personas: list[PersonaVariant] = Field([], description="Users that take turns over the trials.")
-    fidelity: Literal["off", "flag", "error"] | None = optional(
-        "Whether a judge looks for messages that leave the part, and what then."
-    )
+    personas: list[PersonaVariant] = []  #: Users that take turns over the trials.
+    #: Whether a judge looks for messages that leave the part, and what then.
+    fidelity: Literal["off", "flag", "error"] | None = None
 
 
 class Conversation(SimulationSettings):
     """A conversation led by a simulated user."""
 
-    mode: Literal["chatter_agent"] | None = optional("May be `chatter_agent`; it has no effect.")
-    max_turns: PositiveInt = Field(description="The most turns; must be there.")
-    persona: Persona = Field(
-        validation_alias=AliasChoices("persona", "chatter"),
-        description="The user's part (`chatter` is read too).",
-    )
+    mode: Literal["chatter_agent"] | None = None  #: May be `chatter_agent`; it has no effect.
+    max_turns: PositiveInt  #: The most turns; must be there.
+    #: The user's part (`chatter` is read too).
+    persona: Persona = Field(validation_alias=AliasChoices("persona", "chatter"))
 
 
 class UserAnswer(Model):
     """What the user answers to a question that the agent asks in the middle of a turn."""
 
-    question: Regex | None = optional("Where it matches, this is answered; default: everywhere.")
-    answer: Texts = Field(min_length=1, description="What is answered; a list selects several.")
-    literal: Bool = Field(False, description="Its texts are no templates.")
+    question: Regex | None = None  #: Where it matches, this is answered; default: everywhere.
+    answer: Texts = Field(min_length=1)  #: What is answered; a list selects several.
+    literal: Bool = False  #: Its texts are no templates.
 
 
 class Input(Choice):
@@ -246,20 +238,18 @@ class Input(Choice):
     what = "`input`"
     choices = ("prompt", "turns", "conversation", "transcript")
 
-    system: NonEmptyText | None = optional("Added to the agent's system prompt.")
-    literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
-    history: list[HistoryMessage] = Field([], description="Earlier messages of the session.")
-    reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
-    message_index: Int | None = optional("History from this place on is left out.")
-    prompt: Text | None = optional("One turn.")
-    turns: Turns | None = optional(
-        "Several, in order; a bare text is a turn with that message.", min_length=1
-    )
-    conversation: Conversation | None = optional("A simulated user leads.")
-    answers: list[UserAnswer] = Field(
-        [], description="To questions of the agent's in the middle of a turn; the first that fits."
-    )
-    transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
+    system: NonEmptyText | None = None  #: Added to the agent's system prompt.
+    literal: Bool = False  #: `system` and `prompt` are no templates.
+    history: list[HistoryMessage] = []  #: Earlier messages of the session.
+    reconstruct: list[Reconstruct] = []  #: Variables from the history.
+    message_index: Int | None = None  #: History from this place on is left out.
+    prompt: Text | None = None  #: One turn.
+    #: Several, in order; a bare text is a turn with that message.
+    turns: Turns | None = Field(None, min_length=1)
+    conversation: Conversation | None = None  #: A simulated user leads.
+    #: To questions of the agent's in the middle of a turn; the first that fits.
+    answers: list[UserAnswer] = []
+    transcript: list[HistoryMessage] | None = Field(None, min_length=1)  #: Judged, not run.
 
     def wrong(self) -> Iterator[str]:
         yield from super().wrong()
@@ -294,95 +284,90 @@ RetryKinds = Annotated[
 class GitRemote(Model):
     """A remote of the prepared repository."""
 
-    name: NonEmptyText = Field(description="Its name.")
-    url: NonEmptyText = Field(description="Its address; nothing is fetched.")
+    name: NonEmptyText  #: Its name.
+    url: NonEmptyText  #: Its address; nothing is fetched.
 
 
 class GitContext(Model):
     """A git repository made of the workspace's files."""
 
-    init: Bool = Field(False, description="Make a repository and commit what is there.")
-    checkout: NonEmptyText | None = optional("The branch to be on.")
-    apply_diff: NonEmptyText | None = optional("A patch of the suite, applied and not committed.")
-    remotes: list[GitRemote] = Field([], description="A list of remotes; nothing is fetched.")
+    init: Bool = False  #: Make a repository and commit what is there.
+    checkout: NonEmptyText | None = None  #: The branch to be on.
+    apply_diff: NonEmptyText | None = None  #: A patch of the suite, applied and not committed.
+    remotes: list[GitRemote] = []  #: A list of remotes; nothing is fetched.
 
 
 class Context(Model):
     """The trial's workspace before turn 1."""
 
-    fixture: NonEmptyText | None = optional(
-        "A directory of the suite, copied (`repo_fixture` is read too).",
-        validation_alias=AliasChoices("fixture", "repo_fixture"),
+    #: A directory of the suite, copied (`repo_fixture` is read too).
+    fixture: NonEmptyText | None = Field(
+        None, validation_alias=AliasChoices("fixture", "repo_fixture")
     )
-    files: dict[WorkspacePath, Text] = Field({}, description="Files by path.")
-    literal: Bool = Field(False, description="What is in `files` is no template.")
-    git: GitContext | None = optional("Make it a git repository.")
-    setup: Texts = Field([], description="Shell commands, run in order.")
+    files: dict[WorkspacePath, Text] = {}  #: Files by path.
+    literal: Bool = False  #: What is in `files` is no template.
+    git: GitContext | None = None  #: Make it a git repository.
+    setup: Texts = []  #: Shell commands, run in order.
 
 
 class Constraints(Model):
     """Limits, as skill-up writes them."""
 
-    timeout_seconds: Seconds | None = optional("For the whole conversation.")
-    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
+    timeout_seconds: Seconds | None = None  #: For the whole conversation.
+    max_turns: PositiveInt | None = None  #: Agent steps within a turn.
 
 
 class RetryPolicy(Model):
     """Which errors are tried again, as a whole new trial."""
 
-    max_retries: NonNegativeInt = Field(0, description="How often at most.")
-    retry_on: RetryKinds = Field(
-        ["timeout", "rate_limit", "overloaded"], description="Error kinds; `error`: all of them."
-    )
+    max_retries: NonNegativeInt = 0  #: How often at most.
+    #: Error kinds; `error`: all of them.
+    retry_on: RetryKinds = ["timeout", "rate_limit", "overloaded"]
 
 
 class Scenario(Model):
     """skill-up's simulated user: a free text."""
 
-    scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
+    scenario: NonEmptyText  #: Who the user is, wants and knows.
 
 
 class CaseDefaults(Constraints):
     """What every case of the suite gets unless it says otherwise."""
 
-    turn_limit: PositiveInt | None = optional("The most turns of the conversation.")
-    trials: Trials | None = optional("How often the case is run.")
-    expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
-    judge: JudgeConfig | None = optional("How the conversation is judged.")
-    pass_threshold: Fraction | None = optional("The least score to pass.")
-    aggregation: Aggregation | None = optional("Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = optional(
-        "After a turn whose checks failed."
-    )
-    collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
+    turn_limit: PositiveInt | None = None  #: The most turns of the conversation.
+    trials: Trials | None = None  #: How often the case is run.
+    expect: CheckSet | None = None  #: A gate; if it fails, nothing is judged.
+    judge: JudgeConfig | None = None  #: How the conversation is judged.
+    pass_threshold: Fraction | None = None  #: The least score to pass.
+    aggregation: Aggregation | None = None  #: Over turns and conversation.
+    on_turn_failure: Literal["continue", "stop"] | None = None  #: After a turn whose checks failed.
+    collect_artifacts: Texts = []  #: Globs of workspace files to keep.
 
 
 class Case(CaseDefaults, Checked):
     """One conversation to run, and how to judge it; one YAML file."""
 
-    schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
-    id: NonEmptyText = Field("", description="Default: the file's name without its ending.")
-    title: Text | None = optional("One line for people.")
-    description: Text | None = optional("Why this case exists.")
-    tag: NonEmptyText | None = optional("skill-up: one tag.")
-    tags: Texts = Field([], description="For --tag.")
-    vars: dict[VariableName, Text] = Field({}, description="Values for <<name>>.")
-    depends_on: Names = Field([], description="Cases that must have passed before.")
-    context: Context = Field(Context.model_construct(), description="The workspace at the start.")
-    input: Input = Field(description="What the agent is sent.")
-    expected_output: NonEmptyText | None = optional("What a good final answer says.")
-    assertions: list[Check] = Field([], description="Checks of the whole conversation.")
-    judges: list[JudgeConfig] | None = optional("Several judges; all must pass.", min_length=1)
-    judge_model: JudgeModel | None = optional("Reads for checks; default: the suite's.")
-    window_size: PositiveInt | None = optional("Turns of context that a turn's model judge sees.")
-    timeout_covers_judges: Bool = Field(
-        False, description="`timeout_seconds` includes program judges."
-    )
-    constraints: Constraints | None = optional("skill-up: limits.")
-    retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
-    mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
-    user_simulator: Scenario | None = optional("skill-up: a simulated user.")
-    scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
+    schema_version: Literal["v1alpha1"] | None = None  #: Of skill-up's files only.
+    id: NonEmptyText = ""  #: Default: the file's name without its ending.
+    title: Text | None = None  #: One line for people.
+    description: Text | None = None  #: Why this case exists.
+    tag: NonEmptyText | None = None  #: skill-up: one tag.
+    tags: Texts = []  #: For --tag.
+    vars: dict[VariableName, Text] = {}  #: Values for <<name>>.
+    depends_on: Names = []  #: Cases that must have passed before.
+    context: Context = Context.model_construct()  #: The workspace at the start.
+    input: Input  #: What the agent is sent.
+    expected_output: NonEmptyText | None = None  #: What a good final answer says.
+    assertions: list[Check] = []  #: Checks of the whole conversation.
+    judges: list[JudgeConfig] | None = Field(None, min_length=1)  #: Several judges; all must pass.
+    judge_model: JudgeModel | None = None  #: Reads for checks; default: the suite's.
+    window_size: PositiveInt | None = None  #: Turns of context that a turn's model judge sees.
+    timeout_covers_judges: Bool = False  #: `timeout_seconds` includes program judges.
+    constraints: Constraints | None = None  #: skill-up: limits.
+    retry_policy: RetryPolicy | None = None  #: Which errors are tried again.
+    mcp: dict[str, Any] = {}  #: MCP servers: not run yet.
+    user_simulator: Scenario | None = None  #: skill-up: a simulated user.
+    scripted: ScriptOrReplies | None = None  #: What the `scripted` engine says and does.
 
     def wrong(self) -> Iterator[str]:
         if self.judge is not None and self.judges is not None:

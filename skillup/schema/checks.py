@@ -32,7 +32,6 @@ from skillup.schema.base import (
     WorkspacePath,
     WorkspacePaths,
     one_or_more,
-    optional,
 )
 from skillup.schema.base import ToolKind as ToolKind
 from skillup.schema.judge_model import JudgeModel
@@ -48,21 +47,19 @@ class TextSet(Short, Choice):
     choices = ("any", "all", "none")
     several = True
 
-    any: Texts | None = optional("At least one of these must be found.")
-    all: Texts | None = optional("Every one of these must be found.")
-    none: Texts | None = optional(
-        "None of these may be found (`not` is read too).", validation_alias=_NONE
-    )
+    any: Texts | None = None  #: At least one of these must be found.
+    all: Texts | None = None  #: Every one of these must be found.
+    #: None of these may be found (`not` is read too).
+    none: Texts | None = Field(None, validation_alias=_NONE)
 
 
 class RegexSet(TextSet):
     """Regexes to look for. All three conditions apply."""
 
-    any: Regexes | None = optional("At least one of these must match.")
-    all: Regexes | None = optional("Every one of these must match.")
-    none: Regexes | None = optional(
-        "None of these may match (`not` is read too).", validation_alias=_NONE
-    )
+    any: Regexes | None = None  #: At least one of these must match.
+    all: Regexes | None = None  #: Every one of these must match.
+    #: None of these may match (`not` is read too).
+    none: Regexes | None = Field(None, validation_alias=_NONE)
 
 
 class ArgMatch(Short):
@@ -70,10 +67,10 @@ class ArgMatch(Short):
 
     spelled: ClassVar = {}
 
-    equals: Any = optional("The argument equals this value.")
-    contains: Text | None = optional("The argument, as text, contains this.")
-    matches: Regex | None = optional("The argument, as text, matches this regex.")
-    exists: Bool | None = optional("The argument is there (or, false, is not).")
+    equals: Any = None  #: The argument equals this value.
+    contains: Text | None = None  #: The argument, as text, contains this.
+    matches: Regex | None = None  #: The argument, as text, matches this regex.
+    exists: Bool | None = None  #: The argument is there (or, false, is not).
 
     @classmethod
     def widened(cls, value: Any) -> Any:
@@ -92,9 +89,9 @@ class ToolMatch(Short, Checked):
 
     chief = "name"
 
-    name: NonEmptyText | None = optional("Its own name, or `server::tool`; `*` is a wildcard.")
-    kind: ToolKind | None = optional("The portable kind of the call.")
-    args: dict[str, ArgMatch] = Field({}, description="Arguments that must match.")
+    name: NonEmptyText | None = None  #: Its own name, or `server::tool`; `*` is a wildcard.
+    kind: ToolKind | None = None  #: The portable kind of the call.
+    args: dict[str, ArgMatch] = {}  #: Arguments that must match.
 
     def wrong(self) -> Iterator[str]:
         if self.name is None and self.kind is None:
@@ -104,8 +101,8 @@ class ToolMatch(Short, Checked):
 class ToolCount(ToolMatch):
     """A tool match and how often it must occur."""
 
-    min: NonNegativeInt | None = optional("At least so many calls (default 1).")
-    max: NonNegativeInt | None = optional("At most so many calls.")
+    min: NonNegativeInt | None = None  #: At least so many calls (default 1).
+    max: NonNegativeInt | None = None  #: At most so many calls.
 
     def wrong(self) -> Iterator[str]:
         yield from super().wrong()
@@ -116,22 +113,21 @@ class ToolCount(ToolMatch):
 class ToolCountInTurn(ToolCount):
     """skill-up's spelling: a tool call within one turn."""
 
-    turn: PositiveInt = Field(description="The turn, counted from 1.")
+    turn: PositiveInt  #: The turn, counted from 1.
 
 
 class ToolMatchInTurn(ToolMatch):
     """skill-up's spelling: no such tool call within one turn."""
 
-    turn: PositiveInt = Field(description="The turn, counted from 1.")
+    turn: PositiveInt  #: The turn, counted from 1.
 
 
 class ToolSequence(Model):
     """Tool calls in an order."""
 
-    calls: list[ToolMatch] = Field(min_length=1, description="The calls, each as above.")
-    mode: Literal["exact", "in_order", "any_order"] = Field(
-        "in_order", description="exact: no others; in_order: others between."
-    )
+    calls: list[ToolMatch] = Field(min_length=1)  #: The calls, each as above.
+    #: exact: no others; in_order: others between.
+    mode: Literal["exact", "in_order", "any_order"] = "in_order"
 
 
 class TurnContains(Choice):
@@ -141,16 +137,16 @@ class TurnContains(Choice):
     choices = ("contains_all", "contains_any")
     several = True
 
-    turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
-    contains_all: Texts | None = optional("Every one of these must be found.")
-    contains_any: Texts | None = optional("At least one of these must be found.")
+    turn: TurnOrLast  #: The turn, counted from 1, or `last`.
+    contains_all: Texts | None = None  #: Every one of these must be found.
+    contains_any: Texts | None = None  #: At least one of these must be found.
 
 
 class TurnNotContains(Model):
     """skill-up's spelling: one turn's answer does not contain texts."""
 
-    turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
-    not_contains: Texts = Field(min_length=1, description="Of `turn_response_not_contains`.")
+    turn: TurnOrLast  #: The turn, counted from 1, or `last`.
+    not_contains: Texts = Field(min_length=1)  #: Of `turn_response_not_contains`.
 
 
 def _is_json_schema(value: Any) -> Any:
@@ -177,12 +173,12 @@ JsonSchema = Annotated[
 class JsonMatch(Checked):
     """A value inside the answer, read as JSON."""
 
-    path: JsonPath = Field("$", description="JSONPath; the root is the answer read as JSON.")
-    equals: Any = optional("A found value equals this.")
-    matches: Regex | None = optional("A found value, as text, matches this regex.")
-    exists: Bool | None = optional("Something (or, false, nothing) is found.")
-    json_schema: JsonSchema = optional("A found value is valid by it.", alias="schema")
-    whole: Bool = Field(False, description="The answer is JSON and nothing else.")
+    path: JsonPath = "$"  #: JSONPath; the root is the answer read as JSON.
+    equals: Any = None  #: A found value equals this.
+    matches: Regex | None = None  #: A found value, as text, matches this regex.
+    exists: Bool | None = None  #: Something (or, false, nothing) is found.
+    json_schema: JsonSchema = Field(None, alias="schema")  #: A found value is valid by it.
+    whole: Bool = False  #: The answer is JSON and nothing else.
 
     def wrong(self) -> Iterator[str]:
         conditions = ("equals", "matches", "exists", "json_schema")
@@ -197,9 +193,9 @@ class FileContains(Choice):
     what = "a file check"
     choices = ("content", "matches")
 
-    path: WorkspacePath = Field(description="The file, relative to the workspace; globs work.")
-    content: Text | None = optional("Text that the file contains.")
-    matches: Regex | None = optional("A regex that matches somewhere in the file.")
+    path: WorkspacePath  #: The file, relative to the workspace; globs work.
+    content: Text | None = None  #: Text that the file contains.
+    matches: Regex | None = None  #: A regex that matches somewhere in the file.
 
 
 FileContainsList = Annotated[
@@ -213,8 +209,8 @@ class GoldenFile(Short):
 
     chief = "path"
 
-    path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
-    file: WorkspacePath | None = optional("The workspace file to compare; default: the answer.")
+    path: NonEmptyText  #: The reference file, relative to the suite root.
+    file: WorkspacePath | None = None  #: The workspace file to compare; default: the answer.
 
 
 class ScriptSpec(Short):
@@ -222,15 +218,15 @@ class ScriptSpec(Short):
 
     chief = "path"
 
-    path: NonEmptyText = Field(description="The program, relative to the suite root.")
-    timeout_seconds: Seconds = Field(30.0, description="How long it may take.")
+    path: NonEmptyText  #: The program, relative to the suite root.
+    timeout_seconds: Seconds = 30.0  #: How long it may take.
 
 
 class ScaleStep(Model):
     """A step of a scale."""
 
-    score: Fraction = Field(description="What it counts, 0..1.")
-    means: NonEmptyText = Field(description="When it is taken.")
+    score: Fraction  #: What it counts, 0..1.
+    means: NonEmptyText  #: When it is taken.
 
 
 class Criterion(Short, Checked):
@@ -238,12 +234,12 @@ class Criterion(Short, Checked):
 
     chief = "outcome"
 
-    id: NonEmptyText | None = optional("A short name for reports.")
-    outcome: NonEmptyText = Field(description="What must be true of the conversation.")
-    weight: NonNegative = Field(1.0, description="Its share of the rubric's score.")
-    required: Bool = Field(False, description="The rubric fails if this one does.")
-    scale: list[ScaleStep] = Field([], description="Steps in place of yes and no, the worst first.")
-    min_score: Fraction | None = optional("The least score to pass; default: the highest.")
+    id: NonEmptyText | None = None  #: A short name for reports.
+    outcome: NonEmptyText  #: What must be true of the conversation.
+    weight: NonNegative = 1.0  #: Its share of the rubric's score.
+    required: Bool = False  #: The rubric fails if this one does.
+    scale: list[ScaleStep] = []  #: Steps in place of yes and no, the worst first.
+    min_score: Fraction | None = None  #: The least score to pass; default: the highest.
 
     def wrong(self) -> Iterator[str]:
         scores = [step.score for step in self.scale]
@@ -264,9 +260,9 @@ class Rubric(Short):
 
     chief = "criteria"
 
-    criteria: Criteria = Field(min_length=1, description="What is looked at.")
-    threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
-    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
+    criteria: Criteria = Field(min_length=1)  #: What is looked at.
+    threshold: Fraction = 1.0  #: The least weighted share of criteria, 0..1.
+    prompt: NonEmptyText | None = None  #: Replaces the judge's own question.
 
 
 class Similar(Short):
@@ -274,16 +270,16 @@ class Similar(Short):
 
     chief = "to"
 
-    to: NonEmptyText = Field(description="The reference text.")
-    threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
+    to: NonEmptyText  #: The reference text.
+    threshold: Fraction = 0.8  #: The least similarity, 0..1.
 
 
 class Relevance(Model):
     """Do the answers stay relevant to the conversation, window by window?"""
 
-    window_size: PositiveInt = Field(5, description="Turns in a window.")
-    threshold: Fraction = Field(0.8, description="The least share of relevant windows.")
-    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
+    window_size: PositiveInt = 5  #: Turns in a window.
+    threshold: Fraction = 0.8  #: The least share of relevant windows.
+    prompt: NonEmptyText | None = None  #: Replaces the judge's own question.
 
 
 Aspect = Literal["correctness", "completeness", "flow", "format"]
@@ -294,58 +290,57 @@ class AnswerQuality(Short):
 
     chief = "threshold"
 
-    threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
-    min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
-    aspects: list[Aspect] = Field(
-        list(get_args(Aspect)), min_length=1, description="What is looked at."
-    )
-    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
+    threshold: Fraction = 0.7  #: The least mean, 0..1.
+    min_grade: Int = Field(3, ge=1, le=5)  #: The least grade of each aspect, 1..5.
+    aspects: list[Aspect] = Field(list(get_args(Aspect)), min_length=1)  #: What is looked at.
+    prompt: NonEmptyText | None = None  #: Replaces the judge's own question.
 
 
 class CheckKeys(Model):
     """All checks by key; see ``docs/case-language.md`` for what each one looks at."""
 
-    contains: TextSet | None = optional("The answer contains texts.")
-    not_contains: Texts | None = optional("The answer contains none of these.")
-    matches: RegexSet | None = optional("The regexes match somewhere: as `contains`.")
-    glob: Texts | None = optional("The whole answer matches each of these globs.")
-    not_glob: Texts | None = optional("The whole answer matches none of these.")
-    equals: Text | None = optional("The answer, trimmed, equals this text.")
-    min_tokens: NonNegativeInt | None = optional("At least so many output tokens.")
-    max_tokens: NonNegativeInt | None = optional("At most so many output tokens.")
-    json_: JsonMatch | None = optional("A value inside the answer, read as JSON.", alias="json")
-    tool_called: ToolCount | None = optional("A tool was called.")
-    tool_not_called: ToolMatch | None = optional("No such call was made.")
-    tool_sequence: ToolSequence | None = optional("The calls were made in an order.")
-    skill_used: NonEmptyText | None = optional("The agent used this skill.")
-    skill_not_used: NonEmptyText | None = optional("It did not use this skill.")
-    files_exist: WorkspacePaths | None = optional("Each glob finds a file in the workspace.")
-    files_not_exist: WorkspacePaths | None = optional("None of them finds anything.")
-    file_contains: FileContainsList | None = optional("Files have a content.")
-    golden_file: GoldenFile | None = optional("The answer (or a file) equals a file.")
-    exit_code: Int | None = optional("The agent's process (of the last turn) ended with this code.")
-    max_cost_usd: NonNegative | None = optional("It cost at most so much.")
-    max_duration_seconds: NonNegative | None = optional("It took at most so long.")
-    script: ScriptSpec | None = optional("A program of the suite says so.")
-    rubric: Rubric | None = optional("A model judges these criteria.")
-    similar: Similar | None = optional("The answer means the same as a text.")
-    expected_output: NonEmptyText | None = optional("The answer says what this says.")
-    relevance: Relevance | None = optional("The answers stay relevant, window by window.")
-    answer_quality: AnswerQuality | None = optional("Correctness and more, by a model.")
-    any_of: "list[Check] | None" = optional("At least one passes.", min_length=1)
-    all_of: "list[Check] | None" = optional("Every one passes.", min_length=1)
-    none_of: "list[Check] | None" = optional("Every one is assertable, and fails.", min_length=1)
+    contains: TextSet | None = None  #: The answer contains texts.
+    not_contains: Texts | None = None  #: The answer contains none of these.
+    matches: RegexSet | None = None  #: The regexes match somewhere: as `contains`.
+    glob: Texts | None = None  #: The whole answer matches each of these globs.
+    not_glob: Texts | None = None  #: The whole answer matches none of these.
+    equals: Text | None = None  #: The answer, trimmed, equals this text.
+    min_tokens: NonNegativeInt | None = None  #: At least so many output tokens.
+    max_tokens: NonNegativeInt | None = None  #: At most so many output tokens.
+    json_: JsonMatch | None = Field(None, alias="json")  #: A value inside the answer, read as JSON.
+    tool_called: ToolCount | None = None  #: A tool was called.
+    tool_not_called: ToolMatch | None = None  #: No such call was made.
+    tool_sequence: ToolSequence | None = None  #: The calls were made in an order.
+    skill_used: NonEmptyText | None = None  #: The agent used this skill.
+    skill_not_used: NonEmptyText | None = None  #: It did not use this skill.
+    files_exist: WorkspacePaths | None = None  #: Each glob finds a file in the workspace.
+    files_not_exist: WorkspacePaths | None = None  #: None of them finds anything.
+    file_contains: FileContainsList | None = None  #: Files have a content.
+    golden_file: GoldenFile | None = None  #: The answer (or a file) equals a file.
+    exit_code: Int | None = None  #: The agent's process (of the last turn) ended with this code.
+    max_cost_usd: NonNegative | None = None  #: It cost at most so much.
+    max_duration_seconds: NonNegative | None = None  #: It took at most so long.
+    script: ScriptSpec | None = None  #: A program of the suite says so.
+    rubric: Rubric | None = None  #: A model judges these criteria.
+    similar: Similar | None = None  #: The answer means the same as a text.
+    expected_output: NonEmptyText | None = None  #: The answer says what this says.
+    relevance: Relevance | None = None  #: The answers stay relevant, window by window.
+    answer_quality: AnswerQuality | None = None  #: Correctness and more, by a model.
+    any_of: "list[Check] | None" = Field(None, min_length=1)  #: At least one passes.
+    all_of: "list[Check] | None" = Field(None, min_length=1)  #: Every one passes.
+    #: Every one is assertable, and fails.
+    none_of: "list[Check] | None" = Field(None, min_length=1)
     # skill-up's spellings
-    must_contain: Texts | None = optional("skill-up: all of these are found.")
-    must_contain_all: Texts | None = optional("skill-up: all of these are found.")
-    must_contain_any: Texts | None = optional("skill-up: one of these is found.")
-    must_not_contain: Texts | None = optional("skill-up: none of these is found.")
-    output_contains: TextSet | None = optional("skill-up: `contains`.")
-    output_matches: RegexSet | None = optional("skill-up: `matches`.")
-    turn_response_contains: TurnContains | None = optional("skill-up, by turn.")
-    turn_response_not_contains: TurnNotContains | None = optional("skill-up, by turn.")
-    tool_called_in_turn: ToolCountInTurn | None = optional("skill-up, by turn.")
-    tool_not_called_in_turn: ToolMatchInTurn | None = optional("skill-up, by turn.")
+    must_contain: Texts | None = None  #: skill-up: all of these are found.
+    must_contain_all: Texts | None = None  #: skill-up: all of these are found.
+    must_contain_any: Texts | None = None  #: skill-up: one of these is found.
+    must_not_contain: Texts | None = None  #: skill-up: none of these is found.
+    output_contains: TextSet | None = None  #: skill-up: `contains`.
+    output_matches: RegexSet | None = None  #: skill-up: `matches`.
+    turn_response_contains: TurnContains | None = None  #: skill-up, by turn.
+    turn_response_not_contains: TurnNotContains | None = None  #: skill-up, by turn.
+    tool_called_in_turn: ToolCountInTurn | None = None  #: skill-up, by turn.
+    tool_not_called_in_turn: ToolMatchInTurn | None = None  #: skill-up, by turn.
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """The YAML keys and arguments that ask something, in order; an empty list asks nothing."""
@@ -360,8 +355,8 @@ class CheckKeys(Model):
 class CheckSet(CheckKeys):
     """Several checks under one roof; all of them must pass."""
 
-    case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
-    literal: Bool = Field(False, description="Its texts are no templates.")
+    case_sensitive: Bool = False  #: Texts tell case apart; patterns always do.
+    literal: Bool = False  #: Its texts are no templates.
 
 
 class Check(Short, CheckKeys, Checked):
@@ -369,15 +364,15 @@ class Check(Short, CheckKeys, Checked):
 
     spelled: ClassVar = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
 
-    name: NonEmptyText | None = optional("A name for reports.")
-    weight: NonNegative = Field(1.0, description="Its share of the score.")
-    required: Bool = Field(False, description="The turn scores 0 and the case fails without it.")
-    case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
-    turn: TurnOrLast | None = optional("Ask it of this turn, counted from 1; `last`: of the last.")
-    literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
-    judge: JudgeModel | None = optional("Reads for this check, in place of the case's model.")
-    prompt: NonEmptyText | None = optional("A message that is sent if a check beside it failed.")
-    assertions: "list[Check] | None" = optional("The follow-up's own checks.", min_length=1)
+    name: NonEmptyText | None = None  #: A name for reports.
+    weight: NonNegative = 1.0  #: Its share of the score.
+    required: Bool = False  #: The turn scores 0 and the case fails without it.
+    case_sensitive: Bool = False  #: Texts tell case apart; patterns always do.
+    turn: TurnOrLast | None = None  #: Ask it of this turn, counted from 1; `last`: of the last.
+    literal: Bool = False  #: Its texts, and its `prompt`, are no templates.
+    judge: JudgeModel | None = None  #: Reads for this check, in place of the case's model.
+    prompt: NonEmptyText | None = None  #: A message that is sent if a check beside it failed.
+    assertions: "list[Check] | None" = Field(None, min_length=1)  #: The follow-up's own checks.
 
     @classmethod
     def widened(cls, value: Any) -> Any:

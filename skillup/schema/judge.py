@@ -17,7 +17,6 @@ from skillup.schema.base import (
     PositiveInt,
     Regexes,
     Short,
-    optional,
 )
 from skillup.schema.checks import Check, Criteria
 from skillup.schema.judge_model import AskedModels, ModelOrPanel, with_panel
@@ -31,33 +30,30 @@ beginning and end in the question; file_ref: as a file; omit: not at all."""
 class ContextLimits(Model):
     """How much is shown; what is left out is said."""
 
-    max_bytes: PositiveInt = Field(65_536, description="Characters of each part in the question.")
-    max_file_bytes: PositiveInt = Field(4_194_304, description="Characters of each file.")
-    transcript_max_turns: PositiveInt | None = optional("Only so many turns, the last ones.")
-    workspace_diff_max_lines: PositiveInt | None = optional("Only the first lines of it.")
+    max_bytes: PositiveInt = 65_536  #: Characters of each part in the question.
+    max_file_bytes: PositiveInt = 4_194_304  #: Characters of each file.
+    transcript_max_turns: PositiveInt | None = None  #: Only so many turns, the last ones.
+    workspace_diff_max_lines: PositiveInt | None = None  #: Only the first lines of it.
 
 
 class Attachment(Model):
     """A file of the suite that is put among what the judge is shown."""
 
-    path: NonEmptyText = Field(description="Relative to the suite root.")
-    label: NonEmptyText | None = optional("What it is called; default: its name.")
+    path: NonEmptyText  #: Relative to the suite root.
+    label: NonEmptyText | None = None  #: What it is called; default: its name.
 
 
 class JudgeContext(Model):
     """What an agent_judge is shown, beside its copy of the workspace."""
 
-    profile: Literal["minimal", "standard"] = Field(
-        "standard", description="minimal: only a short answer."
-    )
-    final_message: Showing | None = optional("The agent's last answer.")
-    transcript: Showing | None = optional("All that was said and done.")
-    workspace_diff: Showing | None = optional("What changed in the workspace.")
-    generated_files: Literal["include", "index", "omit"] | None = optional(
-        "index: a list of the files."
-    )
-    limits: ContextLimits = Field(ContextLimits.model_construct(), description="How much.")
-    attachments: list[Attachment] = Field([], description="More files.")
+    profile: Literal["minimal", "standard"] = "standard"  #: minimal: only a short answer.
+    final_message: Showing | None = None  #: The agent's last answer.
+    transcript: Showing | None = None  #: All that was said and done.
+    workspace_diff: Showing | None = None  #: What changed in the workspace.
+    #: index: a list of the files.
+    generated_files: Literal["include", "index", "omit"] | None = None
+    limits: ContextLimits = ContextLimits.model_construct()  #: How much.
+    attachments: list[Attachment] = []  #: More files.
 
     def shows(self, part: Literal["final_message", "transcript", "workspace_diff"]) -> Showing:
         """How a part is shown: as said, else as the profile has it."""
@@ -71,38 +67,34 @@ class SkillRef(Short):
     """A skill on disk, and which of its files are installed."""
 
     chief = "path"
-    source: Literal["local_path", "registry"] = Field("local_path", description="Where from.")
-    path: NonEmptyText = Field(description="Its directory, relative to the suite root.")
-    name: NonEmptyText | None = optional("Default: the name in its `SKILL.md`, else the folder's.")
-    target: NonEmptyText | None = optional("Another place to install it to.")
-    include: list[NonEmptyText] = Field([], description="Globs; default: all.")
-    exclude: list[NonEmptyText] = Field([], description="Globs to leave out.")
-    as_is: Bool = Field(False, description="Install the folder even if it holds no `SKILL.md`.")
+    source: Literal["local_path", "registry"] = "local_path"  #: Where from.
+    path: NonEmptyText  #: Its directory, relative to the suite root.
+    name: NonEmptyText | None = None  #: Default: the name in its `SKILL.md`, else the folder's.
+    target: NonEmptyText | None = None  #: Another place to install it to.
+    include: list[NonEmptyText] = []  #: Globs; default: all.
+    exclude: list[NonEmptyText] = []  #: Globs to leave out.
+    as_is: Bool = False  #: Install the folder even if it holds no `SKILL.md`.
 
 
 class JudgeConfig(AskedModels, Checked):
     """One judge. `rule_based` is made of checks; the others read."""
 
-    id: NonEmptyText | None = optional("A short name for reports.")
-    type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
-    success: list[Check] = Field([], description="rule_based: checks that must all hold.")
-    failure: list[Check] = Field([], description="If one of these passes, the case fails.")
-    otherwise: Literal["fail", "pass"] = Field(
-        "fail", description="rule_based: if no rule decides."
-    )
-    script_path: NonEmptyText | None = optional("script: the program.")
-    exit_code_decides: Bool = Field(
-        False, description="script: 0 is a pass; what it prints is no verdict."
-    )
-    timeout_seconds: NonNegative | None = optional("How long it may take.")
-    model: ModelOrPanel | None = optional("The model, also of an agent_judge's engine.")
-    engine: NonEmptyText | None = optional("agent_judge: its profile; default: the trial's.")
-    criteria: Criteria = Field([], description="agent_judge: what is looked at.")
-    pass_threshold: Fraction | None = optional("The least score to pass.")
-    context: JudgeContext | None = optional("agent_judge: what it is shown.")
-    skills: list[SkillRef] = Field([], description="agent_judge: its skills.")
-    scripted: ScriptOrReplies | None = optional("Of an agent_judge with the scripted engine.")
-    required: Bool = Field(True, description="The case fails if this judge says no.")
+    id: NonEmptyText | None = None  #: A short name for reports.
+    type: Literal["rule_based", "script", "agent_judge"] | None = None  #: Default: rule_based.
+    success: list[Check] = []  #: rule_based: checks that must all hold.
+    failure: list[Check] = []  #: If one of these passes, the case fails.
+    otherwise: Literal["fail", "pass"] = "fail"  #: rule_based: if no rule decides.
+    script_path: NonEmptyText | None = None  #: script: the program.
+    exit_code_decides: Bool = False  #: script: 0 is a pass; what it prints is no verdict.
+    timeout_seconds: NonNegative | None = None  #: How long it may take.
+    model: ModelOrPanel | None = None  #: The model, also of an agent_judge's engine.
+    engine: NonEmptyText | None = None  #: agent_judge: its profile; default: the trial's.
+    criteria: Criteria = []  #: agent_judge: what is looked at.
+    pass_threshold: Fraction | None = None  #: The least score to pass.
+    context: JudgeContext | None = None  #: agent_judge: what it is shown.
+    skills: list[SkillRef] = []  #: agent_judge: its skills.
+    scripted: ScriptOrReplies | None = None  #: Of an agent_judge with the scripted engine.
+    required: Bool = True  #: The case fails if this judge says no.
 
     _panel = model_validator(mode="before")(with_panel)
 
@@ -131,10 +123,10 @@ class JudgeWhen(Short):
 
     chief = "prompt"
 
-    system: Regexes = Field([], description="The same, for what the model is told of its task.")
-    prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
-    answer: Regexes = Field([], description="Regexes that all match the latest answer.")
-    repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
+    system: Regexes = []  #: The same, for what the model is told of its task.
+    prompt: Regexes = []  #: Regexes that all match the question; case is ignored.
+    answer: Regexes = []  #: Regexes that all match the latest answer.
+    repetition: PositiveInt | None = None  #: Only the n-th time of the same question.
 
 
 class JudgeRule(Choice):
@@ -143,9 +135,9 @@ class JudgeRule(Choice):
     what = "a rule"
     choices = ("answer", "error")
 
-    when: JudgeWhen = Field(JudgeWhen.model_construct(), description="Default: every question.")
-    answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
-    error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
+    when: JudgeWhen = JudgeWhen.model_construct()  #: Default: every question.
+    answer: dict[str, Any] | None = None  #: The answer; one of another form does not apply.
+    error: NonEmptyText | None = None  #: In place of an answer: fail with this message.
 
 
 class JudgeCriterion(Choice):
@@ -155,9 +147,9 @@ class JudgeCriterion(Choice):
     choices = ("found", "not_found")
     several = True
 
-    when: Regexes = Field([], description="Regexes that all match the criterion.")
-    found: Regexes = Field([], description="Met only if each of them matches the answer.")
-    not_found: Regexes = Field([], description="Met only if none of them finds anything there.")
+    when: Regexes = []  #: Regexes that all match the criterion.
+    found: Regexes = []  #: Met only if each of them matches the answer.
+    not_found: Regexes = []  #: Met only if none of them finds anything there.
 
 
 class JudgeScript(Choice):
@@ -167,10 +159,9 @@ class JudgeScript(Choice):
     choices = ("rules", "criteria")
     several = True
 
-    rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
-    criteria: list[JudgeCriterion] = Field(
-        [], min_length=1, description="For criteria that no rule answers; the first applies."
-    )
+    rules: list[JudgeRule] = Field([], min_length=1)  #: The first that applies wins.
+    #: For criteria that no rule answers; the first applies.
+    criteria: list[JudgeCriterion] = Field([], min_length=1)
 
 
 # Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.

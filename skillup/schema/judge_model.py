@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from skillup.schema.base import Bool, Model, NonEmptyText, PositiveInt, Seconds, Short, optional
+from skillup.schema.base import Bool, Model, NonEmptyText, PositiveInt, Seconds, Short
 from skillup.schema.profile import VariableOfKey
 
 ModelOrPanel = Annotated[
@@ -29,18 +29,16 @@ def with_panel(value: Any) -> Any:
 class AskedModels(Model):
     """How models are asked."""
 
-    panel: list[NonEmptyText] = Field([], description="All models of `model: […]`; written there.")
-    combine: Combine | None = optional(
-        "Of several votes: majority (default) or unanimous for verdicts, mean (default) or median "
-        "for scores."
-    )
-    base_url: NonEmptyText | None = optional("The model's address.")
-    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
-    repeat: PositiveInt = Field(1, description="How often each question is asked.")
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = optional(
-        "Default: 0; 1 with `repeat`, so that answers differ."
-    )
-    examples: NonEmptyText | None = optional("Labelled answers to learn from: a CSV of `label`.")
+    panel: list[NonEmptyText] = []  #: All models of `model: […]`; written there.
+    #: Of several votes: majority (default) or unanimous for verdicts, mean (default) or median for
+    #: scores.
+    combine: Combine | None = None
+    base_url: NonEmptyText | None = None  #: The model's address.
+    api_key_env: VariableOfKey | None = None  #: The key's variable; default: the provider's.
+    repeat: PositiveInt = 1  #: How often each question is asked.
+    #: Default: 0; 1 with `repeat`, so that answers differ.
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    examples: NonEmptyText | None = None  #: Labelled answers to learn from: a CSV of `label`.
 
 
 class JudgeModel(Short, AskedModels):
@@ -48,11 +46,9 @@ class JudgeModel(Short, AskedModels):
 
     chief = "model"
 
-    model: ModelOrPanel = Field(
-        description="`anthropic:…`, `openai:…` or `scripted:FILE`; a list: a panel."
-    )
-    timeout_seconds: Seconds | None = optional("For each request.")
-    everywhere: Bool = Field(False, description="In place of those that checks name, too.")
+    model: ModelOrPanel  #: `anthropic:…`, `openai:…` or `scripted:FILE`; a list: a panel.
+    timeout_seconds: Seconds | None = None  #: For each request.
+    everywhere: Bool = False  #: In place of those that checks name, too.
 
     @classmethod
     def widened(cls, value: Any) -> Any:

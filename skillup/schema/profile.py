@@ -33,7 +33,6 @@ from skillup.schema.base import (
     VariableName,
     WorkspacePaths,
     compiled_pattern,
-    optional,
 )
 
 # What the CLI of `engine: command` speaks: one process for each turn.
@@ -45,7 +44,7 @@ Path = NonEmptyText
 class Matches(Model):
     """A text that a pattern is found in."""
 
-    matches: Regex = Field(description="A regular expression.")
+    matches: Regex  #: A regular expression.
 
 
 Scalar = str | int | bool | None
@@ -57,29 +56,29 @@ Argument = Text | list[Text]
 class CallPaths(Model):
     """Where an event has a tool call."""
 
-    id: Path = Field(description="Its id, which the result repeats.")
-    name: Path = Field(description="The tool's name.")
-    arguments: Path = Field(description="An object.")
+    id: Path  #: Its id, which the result repeats.
+    name: Path  #: The tool's name.
+    arguments: Path  #: An object.
 
 
 class ResultPaths(Model):
     """Where an event has a tool's result."""
 
-    id: Path = Field(description="The id of the call.")
-    content: Path = Field("", description="What the tool gave back: a text, or blocks.")
-    failed: Conditions = Field({}, description="Holds if the call failed.")
+    id: Path  #: The id of the call.
+    content: Path = ""  #: What the tool gave back: a text, or blocks.
+    failed: Conditions = {}  #: Holds if the call failed.
 
 
 class UsagePaths(Model):
     """Where an event has token counts."""
 
-    of: Literal["request", "turn"] = Field("turn", description="request: they are added up.")
-    cached_apart: Bool = Field(False, description="The input is counted without cached tokens.")
-    input_tokens: Path | None = optional("Tokens of the input.")
-    cached_input_tokens: Path | None = optional("Of these, read from the cache.")
-    cache_write_tokens: Path | None = optional("Of these, written to the cache.")
-    output_tokens: Path | None = optional("Tokens of the output.")
-    reasoning_tokens: Path | None = optional("Of these, reasoning.")
+    of: Literal["request", "turn"] = "turn"  #: request: they are added up.
+    cached_apart: Bool = False  #: The input is counted without cached tokens.
+    input_tokens: Path | None = None  #: Tokens of the input.
+    cached_input_tokens: Path | None = None  #: Of these, read from the cache.
+    cache_write_tokens: Path | None = None  #: Of these, written to the cache.
+    output_tokens: Path | None = None  #: Tokens of the output.
+    reasoning_tokens: Path | None = None  #: Of these, reasoning.
 
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)(?::[-+][^{}]*)?\}")
@@ -101,38 +100,38 @@ def _with(known: Sequence[str], value: Any) -> Any:
 class EventRule(Model):
     """What an event means, if `when` holds; one with `when` alone means nothing."""
 
-    when: Conditions = Field({}, description="Which events it is for.")
-    each: Path | None = optional("A list: `rules` are for each of its entries.")
-    rules: "list[EventRule]" = Field([], description="Of the entries of `each`.")
-    agent: Path | None = optional("The sub-agent that it is of; none: the agent itself.")
-    session: Path | None = optional("The session's id.")
-    model: Path | None = optional("The model that answers.")
-    message: Path | None = optional("A whole message of the agent's; the last is its answer.")
-    delta: Path | None = optional("A part of a message.")
-    part_of: Path | None = optional("The message that a `delta` belongs to; else the last one.")
-    reasoning: Path | None = optional("What the agent thinks.")
-    notice: Path | None = optional("A warning that is no failure.")
-    call: CallPaths | None = optional("A tool call.")
-    result: ResultPaths | None = optional("A tool's result.")
-    usage: UsagePaths | None = optional("Token counts.")
-    answer: Path | None = optional("The answer of the turn.")
-    error: Path | None = optional("Why the turn failed, unless the agent goes on after it.")
-    status: Path | None = optional("The HTTP status of that error.")
-    end: Bool = Field(False, description="The turn has ended.")
+    when: Conditions = {}  #: Which events it is for.
+    each: Path | None = None  #: A list: `rules` are for each of its entries.
+    rules: "list[EventRule]" = []  #: Of the entries of `each`.
+    agent: Path | None = None  #: The sub-agent that it is of; none: the agent itself.
+    session: Path | None = None  #: The session's id.
+    model: Path | None = None  #: The model that answers.
+    message: Path | None = None  #: A whole message of the agent's; the last is its answer.
+    delta: Path | None = None  #: A part of a message.
+    part_of: Path | None = None  #: The message that a `delta` belongs to; else the last one.
+    reasoning: Path | None = None  #: What the agent thinks.
+    notice: Path | None = None  #: A warning that is no failure.
+    call: CallPaths | None = None  #: A tool call.
+    result: ResultPaths | None = None  #: A tool's result.
+    usage: UsagePaths | None = None  #: Token counts.
+    answer: Path | None = None  #: The answer of the turn.
+    error: Path | None = None  #: Why the turn failed, unless the agent goes on after it.
+    status: Path | None = None  #: The HTTP status of that error.
+    end: Bool = False  #: The turn has ended.
 
 
 class Home(Model):
     """Where the CLI keeps its state, below HOME."""
 
-    folder: HomePath = Field(description="Relative to HOME.")
-    variable: NonEmptyText | None = optional("The variable that moves it.")
+    folder: HomePath  #: Relative to HOME.
+    variable: NonEmptyText | None = None  #: The variable that moves it.
 
 
 class Address(Model):
     """Where the CLI's model is, so that skillup's gateway can stand in front of it."""
 
-    default: NonEmptyText | None = optional("Without `base_url`. None: only the CLI knows.")
-    variable: NonEmptyText | None = optional("The user's variable that holds it.")
+    default: NonEmptyText | None = None  #: Without `base_url`. None: only the CLI knows.
+    variable: NonEmptyText | None = None  #: The user's variable that holds it.
 
 
 class Seed(Model):
@@ -143,18 +142,17 @@ class Seed(Model):
     `arguments` of a call; `content` and `failed` of its result, which a call may hold, too.
     """
 
-    versions: list[NonEmptyText] = Field(
-        description="Of the CLI: first and last.", min_length=2, max_length=2
-    )
-    begin: list[dict[str, Any]] = Field([], description="Rows before the first message.")
-    user: dict[str, Any] = Field(description="The row of a user's message.")
-    assistant: dict[str, Any] = Field(description="The row of an answer.")
-    call: dict[str, Any] = Field(description="A tool call, one of the `calls` of an answer.")
-    result: dict[str, Any] | None = optional("The row of a tool's result.")
-    tools: dict[ToolKind, NonEmptyText] = Field({}, description="The tool for calls of a kind.")
-    document: dict[str, Any] | None = optional("With `import`: a file that holds the `rows`.")
-    import_: list[Argument] | None = optional("Arguments that import it: `{file}`.", alias="import")
-    session: NonEmptyText | None = optional("The id of the imported session.")
+    versions: list[NonEmptyText] = Field(min_length=2, max_length=2)  #: Of the CLI: first and last.
+    begin: list[dict[str, Any]] = []  #: Rows before the first message.
+    user: dict[str, Any]  #: The row of a user's message.
+    assistant: dict[str, Any]  #: The row of an answer.
+    call: dict[str, Any]  #: A tool call, one of the `calls` of an answer.
+    result: dict[str, Any] | None = None  #: The row of a tool's result.
+    tools: dict[ToolKind, NonEmptyText] = {}  #: The tool for calls of a kind.
+    document: dict[str, Any] | None = None  #: With `import`: a file that holds the `rows`.
+    #: Arguments that import it: `{file}`.
+    import_: list[Argument] | None = Field(None, alias="import")
+    session: NonEmptyText | None = None  #: The id of the imported session.
 
 
 class Store(Choice):
@@ -163,12 +161,12 @@ class Store(Choice):
     what: ClassVar[str] = "a store"
     choices: ClassVar[tuple[str, ...]] = ("files", "sqlite")
 
-    files: HomePath | None = optional("A glob below the home's folder: JSON lines.")
-    sqlite: HomePath | None = optional("A database below the home's folder.")
-    rows: NonEmptyText | None = optional("The SQL for a session's rows, in order: `:session`.")
-    message: Conditions = Field(description="Which rows are messages of the user's.")
-    new: HomePath | None = optional("Where a copy of a session goes, so that it can be forked.")
-    seed: Seed | None = optional("How `input.history` is written as a session.")
+    files: HomePath | None = None  #: A glob below the home's folder: JSON lines.
+    sqlite: HomePath | None = None  #: A database below the home's folder.
+    rows: NonEmptyText | None = None  #: The SQL for a session's rows, in order: `:session`.
+    message: Conditions  #: Which rows are messages of the user's.
+    new: HomePath | None = None  #: Where a copy of a session goes, so that it can be forked.
+    seed: Seed | None = None  #: How `input.history` is written as a session.
 
     @field_validator("files")
     @classmethod
@@ -179,42 +177,39 @@ class Store(Choice):
 class PermissionModes(Model):
     """Arguments, or variables, for each `permission`; one that is not here is refused."""
 
-    full: list[Text] | dict[str, Text] | None = optional("Everything runs.")
-    edits: list[Text] | dict[str, Text] | None = optional("Files of the workspace may be edited.")
-    read_only: list[Text] | dict[str, Text] | None = optional("Nothing is written.")
+    full: list[Text] | dict[str, Text] | None = None  #: Everything runs.
+    edits: list[Text] | dict[str, Text] | None = None  #: Files of the workspace may be edited.
+    read_only: list[Text] | dict[str, Text] | None = None  #: Nothing is written.
 
 
 class AgentDescription(Model):
     """A CLI agent: one process for each turn, which resumes the session of the one before."""
 
-    name: NonEmptyText = Field(description="The program, and how messages call it.")
-    install: Text = Field("set `command` in the profile", description="How to get it.")
-    login: Text = Field("set `api_key_env` in the profile", description="How to log in.")
-    keys: Names = Field([], description="Its own variables for the key, best first.")
-    home: Home | None = optional("Where it keeps its state.")
-    address: Address = Field(Address.model_construct(), description="Where its model is.")
-    skills: WorkspacePaths = Field([".agents/skills"], description="Where it looks for skills.")
-    env: dict[str, Text] = Field({}, description="Variables.")
-    files: dict[HomePath, Any] = Field({}, description="Below HOME: a text, or JSON.")
-    arguments: list[Argument] = Field([], description="Of every turn.")
-    start: list[Argument] = Field([], description="Of a first turn: `{session}` is a new UUID.")
-    resume: list[Argument] | None = optional("Of a resumed turn. None: it cannot resume.")
-    permission: PermissionModes = Field(
-        PermissionModes(full=[]), description="Arguments or variables for each mode."
-    )
-    prompt: Literal["stdin", "argument"] = Field("stdin", description="argument: the last one.")
-    escape: dict[NonEmptyText, Text] = Field(
-        {}, description="How a message begins that begins like a command of the CLI."
-    )
-    output: Literal["events", "json", "text"] = Field("events", description="events: JSON lines.")
-    noise: Regex | None = optional("Lines of other text that mean nothing.")
-    events: list[EventRule] = Field([], description="What an event means. All that fit are taken.")
-    ends_with: Literal["event", "exit"] = Field("event", description="exit: no event ends a turn.")
-    tools: dict[ToolKind, Names] = Field({}, description="The names of its tools, by their kind.")
-    mcp: Regex | None = optional("The name of an MCP server's tool: groups `server`, `tool`.")
-    errors: dict[ErrorKind, Names] = Field({}, description="Parts of what it says, by kind.")
-    exit_codes: dict[int, ErrorKind] = Field({}, description="What they mean.")
-    store: Store | None = optional("Where sessions are. Needed to resume.")
+    name: NonEmptyText  #: The program, and how messages call it.
+    install: Text = "set `command` in the profile"  #: How to get it.
+    login: Text = "set `api_key_env` in the profile"  #: How to log in.
+    keys: Names = []  #: Its own variables for the key, best first.
+    home: Home | None = None  #: Where it keeps its state.
+    address: Address = Address.model_construct()  #: Where its model is.
+    skills: WorkspacePaths = [".agents/skills"]  #: Where it looks for skills.
+    env: dict[str, Text] = {}  #: Variables.
+    files: dict[HomePath, Any] = {}  #: Below HOME: a text, or JSON.
+    arguments: list[Argument] = []  #: Of every turn.
+    start: list[Argument] = []  #: Of a first turn: `{session}` is a new UUID.
+    resume: list[Argument] | None = None  #: Of a resumed turn. None: it cannot resume.
+    permission: PermissionModes = PermissionModes(full=[])  #: Arguments or variables for each mode.
+    prompt: Literal["stdin", "argument"] = "stdin"  #: argument: the last one.
+    #: How a message begins that begins like a command of the CLI.
+    escape: dict[NonEmptyText, Text] = {}
+    output: Literal["events", "json", "text"] = "events"  #: events: JSON lines.
+    noise: Regex | None = None  #: Lines of other text that mean nothing.
+    events: list[EventRule] = []  #: What an event means. All that fit are taken.
+    ends_with: Literal["event", "exit"] = "event"  #: exit: no event ends a turn.
+    tools: dict[ToolKind, Names] = {}  #: The names of its tools, by their kind.
+    mcp: Regex | None = None  #: The name of an MCP server's tool: groups `server`, `tool`.
+    errors: dict[ErrorKind, Names] = {}  #: Parts of what it says, by kind.
+    exit_codes: dict[int, ErrorKind] = {}  #: What they mean.
+    store: Store | None = None  #: Where sessions are. Needed to resume.
 
     @field_validator("arguments", "start", "resume", "env", "files", "permission")
     @classmethod
@@ -240,39 +235,37 @@ CUSTOM_VALUES = (
 class CustomProgram(Model):
     """The program of a custom engine: a process a call."""
 
-    command: NonEmptyText = Field(description="A name on `PATH`, or a path.")
-    args: list[Text] = Field([], description="Its arguments.")
-    cwd: NonEmptyText | None = optional("In the workspace; default: that.")
-    input_file: NonEmptyText | None = optional("In the workspace; default: outside of it.")
-    output_file: NonEmptyText | None = optional("Where it writes its result; default: stdout.")
+    command: NonEmptyText  #: A name on `PATH`, or a path.
+    args: list[Text] = []  #: Its arguments.
+    cwd: NonEmptyText | None = None  #: In the workspace; default: that.
+    input_file: NonEmptyText | None = None  #: In the workspace; default: outside of it.
+    output_file: NonEmptyText | None = None  #: Where it writes its result; default: stdout.
 
 
 class CustomService(Model):
     """The HTTP service of a custom engine: a request a call."""
 
-    url: NonEmptyText = Field(description="Its address.")
-    method: Literal["POST"] = Field("POST", description="The only one.")
-    headers: dict[NonEmptyText, Text] = Field({}, description="Of each request.")
-    request_body: Any = optional("A template; default: the session input.")
-    files: list[Any] = Field([], description="Files of the workspace: not sent yet.")
+    url: NonEmptyText  #: Its address.
+    method: Literal["POST"] = "POST"  #: The only one.
+    headers: dict[NonEmptyText, Text] = {}  #: Of each request.
+    request_body: Any = None  #: A template; default: the session input.
+    files: list[Any] = []  #: Files of the workspace: not sent yet.
 
 
 class CustomEngine(Checked):
     """An agent by skill-up's contract: called with a session input, it gives a session result."""
 
-    transport: Literal["local", "http"] = Field(description="Which of the two it is.")
-    conversation_mode: Literal["batch", "stateful"] = Field(
-        "batch", description="stateful: a call a turn; batch: it holds one turn only."
-    )
-    response_format: Literal["session_result", "text"] = Field(
-        "session_result", description="text: the answer alone."
-    )
-    timeout_seconds: Seconds | None = optional("Of a call.")
-    env: dict[NonEmptyText, Text] = Field({}, description="Variables of the program.")
-    kwargs: dict[NonEmptyText, Text] = Field({}, description="Handed on as they are.")
-    provider: Text | None = optional("The model's; default: `engine.model.provider`.")
-    local: CustomProgram | None = optional("With `transport: local`.")
-    http: CustomService | None = optional("With `transport: http`.")
+    transport: Literal["local", "http"]  #: Which of the two it is.
+    #: stateful: a call a turn; batch: it holds one turn only.
+    conversation_mode: Literal["batch", "stateful"] = "batch"
+    #: text: the answer alone.
+    response_format: Literal["session_result", "text"] = "session_result"
+    timeout_seconds: Seconds | None = None  #: Of a call.
+    env: dict[NonEmptyText, Text] = {}  #: Variables of the program.
+    kwargs: dict[NonEmptyText, Text] = {}  #: Handed on as they are.
+    provider: Text | None = None  #: The model's; default: `engine.model.provider`.
+    local: CustomProgram | None = None  #: With `transport: local`.
+    http: CustomService | None = None  #: With `transport: http`.
 
     def wrong(self) -> Iterator[str]:
         if getattr(self, self.transport) is None:
@@ -307,10 +300,10 @@ VariableOfKey = Annotated[NonEmptyText, AfterValidator(_no_key)]
 class Price(Model):
     """USD per million tokens."""
 
-    input: NonNegative = Field(description="Input tokens that were not cached.")
-    cached_input: NonNegative | None = optional("Default: as `input`.")
-    cache_write: NonNegative | None = optional("Default: as `input`.")
-    output: NonNegative = Field(description="Output tokens, reasoning included.")
+    input: NonNegative  #: Input tokens that were not cached.
+    cached_input: NonNegative | None = None  #: Default: as `input`.
+    cache_write: NonNegative | None = None  #: Default: as `input`.
+    output: NonNegative  #: Output tokens, reasoning included.
 
 
 def _by_model(value: Any) -> Any:
@@ -323,33 +316,32 @@ def _by_model(value: Any) -> Any:
 class Profile(Model):
     """How one engine is run. Every key has a default that the adapter supplies."""
 
-    name: NonEmptyText = Field("", description="How it is called in results.")
+    name: NonEmptyText = ""  #: How it is called in results.
     engine: NonEmptyText = Field(
         description=f"The adapter: {', '.join(ADAPTERS)}, command; or the file of a description."
     )
-    agent: AgentDescription | None = optional("With `engine: command`: what its CLI speaks.")
-    custom: CustomEngine | None = optional("With `engine: command`: a custom engine of skill-up's.")
-    command: Names | None = optional(
-        "A name on `PATH`, a path, or a list with arguments.", min_length=1
-    )
-    model: NonEmptyText | None = optional("As the CLI takes it.")
-    base_url: Text | None = optional("The model's address, as the CLI takes it.")
-    api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
-    gateway: Literal["on", "off"] = Field("on", description="on: skillup has the key, and counts.")
-    permission: Permission = Field("full", description="The same on every turn.")
-    isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
-    session: Literal["resume", "live"] = Field(
-        "resume", description="resume: a process a turn; live: one for the conversation."
-    )
-    args: list[Text] = Field([], description="More arguments, as they are, on every turn.")
-    env: dict[str, Text] = Field({}, description="More variables; ${VAR} is filled in.")
-    timeout_seconds: Seconds = Field(300.0, description="A turn's.")
-    max_turns: PositiveInt | None = optional("The agent's own steps within a turn.")
-    retries: NonNegativeInt = Field(2, description="The CLI's own, within a turn.")
+    agent: AgentDescription | None = None  #: With `engine: command`: what its CLI speaks.
+    custom: CustomEngine | None = None  #: With `engine: command`: a custom engine of skill-up's.
+    #: A name on `PATH`, a path, or a list with arguments.
+    command: Names | None = Field(None, min_length=1)
+    model: NonEmptyText | None = None  #: As the CLI takes it.
+    base_url: Text | None = None  #: The model's address, as the CLI takes it.
+    api_key_env: VariableOfKey | None = None  #: The variable that holds the key.
+    gateway: Literal["on", "off"] = "on"  #: on: skillup has the key, and counts.
+    permission: Permission = "full"  #: The same on every turn.
+    isolation: Isolation = "clean"  #: clean: a home of its own for each trial.
+    #: resume: a process a turn; live: one for the conversation.
+    session: Literal["resume", "live"] = "resume"
+    args: list[Text] = []  #: More arguments, as they are, on every turn.
+    env: dict[str, Text] = {}  #: More variables; ${VAR} is filled in.
+    timeout_seconds: Seconds = 300.0  #: A turn's.
+    max_turns: PositiveInt | None = None  #: The agent's own steps within a turn.
+    retries: NonNegativeInt = 2  #: The CLI's own, within a turn.
+    #: For every model, or by model name.
     prices: Annotated[
         dict[str, Price],
         BeforeValidator(_by_model, json_schema_input_type=dict[str, Price] | Price),
-    ] = Field({}, description="For every model, or by model name.")
+    ] = {}
 
 
 # What the `scripted` engine does. The agent fills in the placeholders of `docs/case-language.md` in
@@ -360,8 +352,8 @@ class Profile(Model):
 class WriteFile(Model):
     """A file the agent writes."""
 
-    path: NonEmptyText = Field(description="Relative to the workspace.")
-    content: Text = Field(description="The whole content.")
+    path: NonEmptyText  #: Relative to the workspace.
+    content: Text  #: The whole content.
 
 
 class Step(Choice):
@@ -370,54 +362,55 @@ class Step(Choice):
     what = "a step"
     choices = ("say", "run", "write", "read", "skill", "remember", "delay")
 
-    say: NonEmptyText | None = optional("A message on the way.")
-    run: NonEmptyText | None = optional("A shell command; a tool call of kind `shell`.")
-    write: WriteFile | None = optional("Writes a file; of kind `write`.")
-    read: NonEmptyText | None = optional("A file; of kind `read`.")
-    skill: NonEmptyText | None = optional("Loads an installed skill; of kind `skill`.")
-    remember: dict[VariableName, Text] | None = optional("Values to keep.", min_length=1)
-    delay: Seconds | None = optional("Seconds to wait.")
+    say: NonEmptyText | None = None  #: A message on the way.
+    run: NonEmptyText | None = None  #: A shell command; a tool call of kind `shell`.
+    write: WriteFile | None = None  #: Writes a file; of kind `write`.
+    read: NonEmptyText | None = None  #: A file; of kind `read`.
+    skill: NonEmptyText | None = None  #: Loads an installed skill; of kind `skill`.
+    remember: dict[VariableName, Text] | None = Field(None, min_length=1)  #: Values to keep.
+    delay: Seconds | None = None  #: Seconds to wait.
 
 
 class ScriptedUsage(Model):
     """The token counts that the agent reports for a turn."""
 
-    input_tokens: NonNegativeInt = Field(100, description="All input, cached tokens included.")
-    cached_input_tokens: NonNegativeInt = Field(0, description="Of these, read from the cache.")
-    output_tokens: NonNegativeInt = Field(20, description="All output.")
+    input_tokens: NonNegativeInt = 100  #: All input, cached tokens included.
+    cached_input_tokens: NonNegativeInt = 0  #: Of these, read from the cache.
+    output_tokens: NonNegativeInt = 20  #: All output.
 
 
 class Misbehave(Model):
     """Faults on request, so that error handling can be tested with a real process."""
 
-    exit_code: Int | None = optional("End with this code; below 0: by that signal.")
+    exit_code: Int | None = None  #: End with this code; below 0: by that signal.
+    #: Report this error.
     error: (
         Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
-    ) = optional("Report this error.")
-    message: Text | None = optional("What that error says, such as `try again in 5 s`.")
-    garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
-    no_result: Bool = Field(False, description="End with code 0 and no result event.")
-    hang: Bool = Field(False, description="Never answer.")
-    ignore_signals: Bool = Field(False, description="Ignore SIGINT and SIGTERM.")
-    orphan: Bool = Field(False, description="Leave a child running in a session of its own.")
-    forget: Bool = Field(False, description="Lose the session's earlier turns.")
-    new_session: Bool = Field(False, description="Answer from a new session instead.")
-    flood_bytes: NonNegativeInt = Field(0, description="Print so much first.")
-    probability: Fraction = Field(1.0, description="How often it happens.")
-    times: PositiveInt | None = optional("Only the first so many times.")
+    ) = None
+    message: Text | None = None  #: What that error says, such as `try again in 5 s`.
+    garbage: Bool = False  #: Print no whole line of JSON, nor a result.
+    no_result: Bool = False  #: End with code 0 and no result event.
+    hang: Bool = False  #: Never answer.
+    ignore_signals: Bool = False  #: Ignore SIGINT and SIGTERM.
+    orphan: Bool = False  #: Leave a child running in a session of its own.
+    forget: Bool = False  #: Lose the session's earlier turns.
+    new_session: Bool = False  #: Answer from a new session instead.
+    flood_bytes: NonNegativeInt = 0  #: Print so much first.
+    probability: Fraction = 1.0  #: How often it happens.
+    times: PositiveInt | None = None  #: Only the first so many times.
 
 
 class Reply(Model):
     """One rule: to which messages it answers, and how. The first rule that applies is taken."""
 
-    turn: PositiveInt | None = optional("Only as the session's n-th turn.")
-    when: NonEmptyText | None = optional("Only if this regex matches; case is ignored.")
-    needs_skill: NonEmptyText | None = optional("Only if this skill is installed.")
-    probability: Fraction = Field(1.0, description="How often the rule applies.")
-    steps: list[Step] = Field([], description="What is done before the answer.")
-    say: Text = Field("", description="The answer.")
-    usage: ScriptedUsage = Field(ScriptedUsage.model_construct(), description="Tokens reported.")
-    misbehave: Misbehave | None = optional("A fault, for tests.")
+    turn: PositiveInt | None = None  #: Only as the session's n-th turn.
+    when: NonEmptyText | None = None  #: Only if this regex matches; case is ignored.
+    needs_skill: NonEmptyText | None = None  #: Only if this skill is installed.
+    probability: Fraction = 1.0  #: How often the rule applies.
+    steps: list[Step] = []  #: What is done before the answer.
+    say: Text = ""  #: The answer.
+    usage: ScriptedUsage = ScriptedUsage.model_construct()  #: Tokens reported.
+    misbehave: Misbehave | None = None  #: A fault, for tests.
 
     @field_validator("when")
     @classmethod
@@ -436,7 +429,7 @@ def _replies(value: Any) -> Any:
 class Script(Model):
     """All replies of one case (``scripted:`` takes a plain list of replies, too)."""
 
-    replies: list[Reply] = Field(min_length=1, description="Rules, the first that applies wins.")
+    replies: list[Reply] = Field(min_length=1)  #: Rules, the first that applies wins.
 
 
 ScriptOrReplies = Annotated[

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from skillup.schema.base import ErrorKind as ErrorKind
-from skillup.schema.base import Stored, optional
+from skillup.schema.base import Stored
 from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult, Judging, SimulationEnd
 
@@ -30,21 +30,21 @@ ExecutionMode = Literal["multi_turn", "single_shot"]
 class TurnError(Stored):
     """Why a turn (or a whole trial) could not be run: never a verdict on the agent."""
 
-    kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
-    message: str = Field(description="What happened and what to do about it, in one or two lines.")
-    evidence: str = Field("", description="What the engine said, shortened; secrets masked.")
-    retry_after_seconds: float | None = optional("The wait that the provider asks for.")
+    kind: ErrorKind  #: One of a closed list; see docs/errors.md.
+    message: str  #: What happened and what to do about it, in one or two lines.
+    evidence: str = ""  #: What the engine said, shortened; secrets masked.
+    retry_after_seconds: float | None = None  #: The wait that the provider asks for.
 
 
 class Usage(Stored):
     """Tokens of one turn, in one meaning for every engine."""
 
-    input_tokens: int | None = optional("All input, cached tokens included.")
-    cached_input_tokens: int | None = optional("Of these, read from the cache.")
-    cache_write_tokens: int | None = optional("Of these, written to the cache.")
-    output_tokens: int | None = optional("All output, reasoning included.")
-    reasoning_tokens: int | None = optional("Of these, reasoning.")
-    requests: int | None = optional("Requests to the model.")
+    input_tokens: int | None = None  #: All input, cached tokens included.
+    cached_input_tokens: int | None = None  #: Of these, read from the cache.
+    cache_write_tokens: int | None = None  #: Of these, written to the cache.
+    output_tokens: int | None = None  #: All output, reasoning included.
+    reasoning_tokens: int | None = None  #: Of these, reasoning.
+    requests: int | None = None  #: Requests to the model.
 
     def tokens(self) -> int | None:
         """Input and output; the rest is among them. None: neither is known."""
@@ -61,25 +61,25 @@ class Usage(Stored):
 class ToolCall(Stored):
     """A call of a tool, as the engine announced it."""
 
-    id: str = Field(description="The engine's id of the call, unique within the turn.")
-    name: str = Field(description="The engine's own name; MCP tools as `server::tool`.")
-    kind: ToolKind = Field(description="The portable kind.")
-    arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
+    id: str  #: The engine's id of the call, unique within the turn.
+    name: str  #: The engine's own name; MCP tools as `server::tool`.
+    kind: ToolKind  #: The portable kind.
+    arguments: dict[str, Any] = {}  #: As the agent gave them.
 
 
 class ToolResult(Stored):
     """What a tool gave back."""
 
-    call_id: str = Field(description="The call that it answers.")
-    status: Literal["success", "error", "unknown"] = Field(description="unknown: not reported.")
-    content: str = Field(description="What the agent was shown.")
+    call_id: str  #: The call that it answers.
+    status: Literal["success", "error", "unknown"]  #: unknown: not reported.
+    content: str  #: What the agent was shown.
 
 
 class Question(Stored):
     """What came of a question that the agent asked in the middle of a turn."""
 
-    options: list[str] = Field([], description="What could be chosen.")
-    answer: list[str] | None = optional("What was answered, by the case; None: nothing.")
+    options: list[str] = []  #: What could be chosen.
+    answer: list[str] | None = None  #: What was answered, by the case; None: nothing.
 
     def __str__(self) -> str:
         answer = "not answered" if self.answer is None else f"answered: {', '.join(self.answer)}"
@@ -89,12 +89,12 @@ class Question(Stored):
 class TranscriptItem(Stored):
     """One thing that was said or done within a turn, in order."""
 
-    type: ItemType = Field(description="What it is.")
-    text: str | None = optional("message, reasoning, question, notice.")
-    question: Question | None = optional("Of a question.")
-    tool_call: ToolCall | None = optional("Of a tool_call.")
-    tool_result: ToolResult | None = optional("Of a tool_result.")
-    agent: str | None = optional("The sub-agent that did it; None: the agent.")
+    type: ItemType  #: What it is.
+    text: str | None = None  #: message, reasoning, question, notice.
+    question: Question | None = None  #: Of a question.
+    tool_call: ToolCall | None = None  #: Of a tool_call.
+    tool_result: ToolResult | None = None  #: Of a tool_result.
+    agent: str | None = None  #: The sub-agent that did it; None: the agent.
 
 
 @dataclass(slots=True)
@@ -113,51 +113,51 @@ class FileState:
 class WorkspaceChanges(Stored):
     """What a turn did to the workspace."""
 
-    added: list[str] = Field([], description="Paths, sorted.")
-    modified: list[str] = Field([], description="Paths, sorted.")
-    deleted: list[str] = Field([], description="Paths, sorted.")
-    diff: str = Field("", description="Unified diff of text files, shortened if long.")
+    added: list[str] = []  #: Paths, sorted.
+    modified: list[str] = []  #: Paths, sorted.
+    deleted: list[str] = []  #: Paths, sorted.
+    diff: str = ""  #: Unified diff of text files, shortened if long.
 
 
 class SessionFingerprint(Stored):
     """What the session's file has after a turn, so that the next one can be compared with it."""
 
-    session_id: str = Field(description="The engine's id of the session.")
-    messages: int = Field(description="User messages in the session.")
-    prefix_sha256: str = Field("", description="Of the file's bytes up to `prefix_bytes`.")
-    prefix_bytes: int = Field(0, description="How much of the file the hash is over.")
-    seeded: bool = Field(False, description="It was made of a history.")
+    session_id: str  #: The engine's id of the session.
+    messages: int  #: User messages in the session.
+    prefix_sha256: str = ""  #: Of the file's bytes up to `prefix_bytes`.
+    prefix_bytes: int = 0  #: How much of the file the hash is over.
+    seeded: bool = False  #: It was made of a history.
 
 
 class ProcessInfo(Stored):
     """How the agent's process went."""
 
-    argv: list[str] = Field([], description="Secrets masked.")
-    exit_code: int | None = optional("None: ended by a signal, or never started.")
-    signal: int | None = optional("The signal that ended it.")
-    ended_by: str = Field("exit", description="How it ended.")
-    leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
+    argv: list[str] = []  #: Secrets masked.
+    exit_code: int | None = None  #: None: ended by a signal, or never started.
+    signal: int | None = None  #: The signal that ended it.
+    ended_by: str = "exit"  #: How it ended.
+    leftover_processes: int = 0  #: Outlived the agent, and were ended.
 
 
 class Refusal(Stored):
     """A request to the model that its provider refused for now."""
 
-    status: int = Field(description="Of HTTP: 429, 503 or 529.")
-    retry_after_seconds: float | None = optional("The wait that its headers ask for.")
+    status: int  #: Of HTTP: 429, 503 or 529.
+    retry_after_seconds: float | None = None  #: The wait that its headers ask for.
 
 
 class Traffic(Stored):
     """What passed between the agent and its model in a turn, as the gateway saw it."""
 
-    requests: int = Field(description="With tools and the turn's message: the agent's own.")
-    side_requests: int = Field(0, description="Others: titles, sub-agents, summaries.")
-    usage: Usage | None = optional("Tokens of `requests`, by the provider's answers.")
-    side_usage: Usage | None = optional("Tokens of `side_requests`.")
-    cost_usd: float | None = optional("Of both, by the profile's prices.")
-    refused: list[Refusal] = Field([], description="Requests that the provider refused for now.")
-    sha256: list[str] = Field([], description="Of the body of each of `requests`; 16 digits.")
-    continued: bool | None = optional("Whether `requests` held all earlier messages, in order.")
-    usage_differs: bool = Field(False, description="The CLI's count is over 5 % off.")
+    requests: int  #: With tools and the turn's message: the agent's own.
+    side_requests: int = 0  #: Others: titles, sub-agents, summaries.
+    usage: Usage | None = None  #: Tokens of `requests`, by the provider's answers.
+    side_usage: Usage | None = None  #: Tokens of `side_requests`.
+    cost_usd: float | None = None  #: Of both, by the profile's prices.
+    refused: list[Refusal] = []  #: Requests that the provider refused for now.
+    sha256: list[str] = []  #: Of the body of each of `requests`; 16 digits.
+    continued: bool | None = None  #: Whether `requests` held all earlier messages, in order.
+    usage_differs: bool = False  #: The CLI's count is over 5 % off.
 
     def total(self) -> Usage | None:
         """Tokens of all requests; None: nobody has said."""
@@ -168,67 +168,67 @@ class Traffic(Stored):
 class SimulatorInfo(Stored):
     """How the simulated user came to a message; its tokens are not the agent's."""
 
-    usage: Usage | None = optional("Tokens of writing this message.")
-    cost_usd: float | None = optional("None: not known.")
-    model: str | None = optional("Who played the user.")
-    cached: bool = Field(False, description="It was known from earlier: it took nothing.")
-    sampling: dict[str, float] = Field({}, description="Temperature and seed that a model took.")
+    usage: Usage | None = None  #: Tokens of writing this message.
+    cost_usd: float | None = None  #: None: not known.
+    model: str | None = None  #: Who played the user.
+    cached: bool = False  #: It was known from earlier: it took nothing.
+    sampling: dict[str, float] = {}  #: Temperature and seed that a model took.
 
 
 class SimulatedEnd(Stored):
     """How a conversation with a simulated user came to its end."""
 
-    stop: SimulationEnd = Field(description="Why it ended.")
-    reason: str = Field("", description="What the simulated user said of it.")
-    info: SimulatorInfo | None = optional("What finding that out took.")
+    stop: SimulationEnd  #: Why it ended.
+    reason: str = ""  #: What the simulated user said of it.
+    info: SimulatorInfo | None = None  #: What finding that out took.
 
 
 class HistoryItem(Stored):
     """A message put into the session before turn 1; calls may have a kind and no `name`."""
 
-    role: Literal["user", "assistant", "tool"] = Field(description="Who said it.")
-    content: str = Field("", description="What was said, or what the tool gave back.")
-    tool_calls: list[ToolCall] = Field([], description="Of the assistant.")
-    tool_result: ToolResult | None = optional("Of a tool.")
+    role: Literal["user", "assistant", "tool"]  #: Who said it.
+    content: str = ""  #: What was said, or what the tool gave back.
+    tool_calls: list[ToolCall] = []  #: Of the assistant.
+    tool_result: ToolResult | None = None  #: Of a tool.
 
 
 class TurnRecord(Stored):
     """One user message and everything the agent did until it answered."""
 
-    turn_number: int = Field(description="From 1.")
-    status: TurnStatus = Field(description="completed, failed, skipped or error.")
-    reason: str = Field("", description="Why it was skipped or failed.")
-    source: MessageSource = Field("case", description="Who wrote it.")
-    content: str = Field(description="The message as sent (or, if it was not, as written).")
-    response: str = Field("", description="The agent's answer: its last message.")
-    transcript: list[TranscriptItem] = Field([], description="All that was said and done.")
-    post_condition_passed: bool | None = optional("None: there is none.")
-    post_condition: list[CheckResult] = Field([], description="What the gate found.")
-    captures: dict[str, str] = Field({}, description="Variables taken out of the turn.")
-    session_id: str | None = optional("The session that answered.")
-    session_verified: bool | None = optional("None: there were no earlier turns.")
-    session: SessionFingerprint | None = optional("What the session has after the turn.")
-    usage: Usage | None = optional("Tokens of this turn alone.")
-    cost_usd: float | None = optional("Of this turn alone; None: not known.")
-    model: str | None = optional("The model that answered, as the engine names it.")
-    started_at: str | None = optional("UTC, ISO 8601; None: not sent.")
-    duration_ms: int = Field(0, description="From the message to the end of the answer.")
-    changes: WorkspaceChanges | None = optional("What the turn did to the workspace.")
-    files: dict[str, FileState] | None = optional("The workspace after the turn.")
-    unseen: list[str] = Field([], description="Paths that could not be read; `/`: all below.")
-    files_changed: dict[str, FileState | None] | None = optional("On disk: changes; null: gone.")
-    notes: list[str] = Field([], description="Warnings, a line each.")
-    unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
-    unread_lines: int = Field(0, description="Lines that are no JSON, and may be events.")
-    workspace: str | None = optional("The directory, as the agent names it.")
-    slash_command: bool = Field(False, description="It was a command of the CLI.")
-    process: ProcessInfo | None = optional("How the agent's process went.")
-    traffic: Traffic | None = optional("What passed to the model and back; None: no gateway.")
-    error: TurnError | None = optional("Why the turn could not be run.")
-    simulator: SimulatorInfo | None = optional("What writing the message took.")
-    counted_by: str | None = optional("The job that ran a shared turn.")
-    asked_by: list[int] = Field([], description="A follow-up's place among the assertions.")
-    follow_ups: "list[TurnRecord]" = Field([], description="Messages of failed checks.")
+    turn_number: int  #: From 1.
+    status: TurnStatus  #: completed, failed, skipped or error.
+    reason: str = ""  #: Why it was skipped or failed.
+    source: MessageSource = "case"  #: Who wrote it.
+    content: str  #: The message as sent (or, if it was not, as written).
+    response: str = ""  #: The agent's answer: its last message.
+    transcript: list[TranscriptItem] = []  #: All that was said and done.
+    post_condition_passed: bool | None = None  #: None: there is none.
+    post_condition: list[CheckResult] = []  #: What the gate found.
+    captures: dict[str, str] = {}  #: Variables taken out of the turn.
+    session_id: str | None = None  #: The session that answered.
+    session_verified: bool | None = None  #: None: there were no earlier turns.
+    session: SessionFingerprint | None = None  #: What the session has after the turn.
+    usage: Usage | None = None  #: Tokens of this turn alone.
+    cost_usd: float | None = None  #: Of this turn alone; None: not known.
+    model: str | None = None  #: The model that answered, as the engine names it.
+    started_at: str | None = None  #: UTC, ISO 8601; None: not sent.
+    duration_ms: int = 0  #: From the message to the end of the answer.
+    changes: WorkspaceChanges | None = None  #: What the turn did to the workspace.
+    files: dict[str, FileState] | None = None  #: The workspace after the turn.
+    unseen: list[str] = []  #: Paths that could not be read; `/`: all below.
+    files_changed: dict[str, FileState | None] | None = None  #: On disk: changes; null: gone.
+    notes: list[str] = []  #: Warnings, a line each.
+    unknown_events: int = 0  #: Lines of the stream that we did not understand.
+    unread_lines: int = 0  #: Lines that are no JSON, and may be events.
+    workspace: str | None = None  #: The directory, as the agent names it.
+    slash_command: bool = False  #: It was a command of the CLI.
+    process: ProcessInfo | None = None  #: How the agent's process went.
+    traffic: Traffic | None = None  #: What passed to the model and back; None: no gateway.
+    error: TurnError | None = None  #: Why the turn could not be run.
+    simulator: SimulatorInfo | None = None  #: What writing the message took.
+    counted_by: str | None = None  #: The job that ran a shared turn.
+    asked_by: list[int] = []  #: A follow-up's place among the assertions.
+    follow_ups: "list[TurnRecord]" = []  #: Messages of failed checks.
 
     def executed(self) -> Iterator["TurnRecord"]:
         """The turn itself and all its follow-ups, in the order in which they were run."""
@@ -252,67 +252,67 @@ class TurnRecord(Stored):
 class EngineInfo(Stored):
     """Which engine ran the conversation, and how."""
 
-    profile: str = Field(description="The profile's name.")
-    adapter: str = Field(description="The adapter that speaks the CLI's protocol.")
-    command: list[str] = Field([], description="As the profile gives it; empty: the adapter's own.")
-    version: str | None = optional("The CLI's version.")
-    model: str | None = optional("As the profile gives it; None: the CLI's default.")
-    permission: str = Field("full", description="full, edits or read_only.")
-    isolation: str = Field("clean", description="clean or shared.")
+    profile: str  #: The profile's name.
+    adapter: str  #: The adapter that speaks the CLI's protocol.
+    command: list[str] = []  #: As the profile gives it; empty: the adapter's own.
+    version: str | None = None  #: The CLI's version.
+    model: str | None = None  #: As the profile gives it; None: the CLI's default.
+    permission: str = "full"  #: full, edits or read_only.
+    isolation: str = "clean"  #: clean or shared.
 
 
 class SandboxInfo(Stored):
     """The sandbox of a trial."""
 
-    kind: str = Field(description="none, bubblewrap, docker or podman.")
-    asked: str = Field(description="As the suite says, or the variable SKILLUP_SANDBOX.")
-    probe: str = Field("", description="Which version; of none: why there was none.")
-    image: str | None = optional("Of a container.")
-    network: list[str] = Field([], description="Hosts beside the model; `*`: all.")
-    read: list[str] = Field([], description="What the suite opened for reading.")
-    open: list[str] = Field([], description="What is open that is closed elsewhere.")
-    limits: dict[str, int] = Field({}, description="As the suite says.")
+    kind: str  #: none, bubblewrap, docker or podman.
+    asked: str  #: As the suite says, or the variable SKILLUP_SANDBOX.
+    probe: str = ""  #: Which version; of none: why there was none.
+    image: str | None = None  #: Of a container.
+    network: list[str] = []  #: Hosts beside the model; `*`: all.
+    read: list[str] = []  #: What the suite opened for reading.
+    open: list[str] = []  #: What is open that is closed elsewhere.
+    limits: dict[str, int] = {}  #: As the suite says.
 
 
 class SkillInfo(Stored):
     """A skill that was installed for the trial."""
 
-    name: str = Field(description="As its SKILL.md says.")
-    sha256: str = Field(description="Over its installed files: path, mode and content.")
-    role: Literal["under_test", "distractor"] = Field("under_test", description="Its part.")
+    name: str  #: As its SKILL.md says.
+    sha256: str  #: Over its installed files: path, mode and content.
+    role: Literal["under_test", "distractor"] = "under_test"  #: Its part.
 
 
 class Record(Stored):
     """One execution of one case with one profile, in one variant."""
 
-    schema_version: str = Field(RECORD_VERSION, description="The version of this format.")
-    run_id: str = Field(description="The run it belongs to.")
-    suite: str = Field(description="The suite's name.")
-    suite_root: str = Field("", description="Relative to the workspace root where it can be.")
-    case_id: str = Field(description="The case's id.")
-    case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
-    engine: EngineInfo = Field(description="Which engine ran it, and how.")
-    sandbox: SandboxInfo | None = optional("Where it ran; None: on the machine, as it is.")
-    variant: Variant = Field("with_skill", description="With the skill, or without.")
-    trial: int = Field(1, description="Which repetition, from 1.")
-    attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
-    execution_mode: ExecutionMode = Field("multi_turn", description="How turns were sent.")
-    skills: list[SkillInfo] = Field([], description="What was installed.")
-    started_at: str = Field(description="UTC, ISO 8601.")
-    duration_ms: int = Field(description="Preparation included, waits not.")
-    session_id: str | None = optional("The session of the conversation.")
-    initial_variables: dict[str, str] = Field({}, description="All variables before turn 1.")
-    variables: dict[str, str] = Field({}, description="All variables at the end.")
-    references: dict[str, FileState] = Field({}, description="Files that checks compare with.")
-    initial_files: dict[str, FileState] | None = optional("Before turn 1.")
-    history: list[HistoryItem] = Field([], description="What came before turn 1.")
-    turns: list[TurnRecord] = Field([], description="In order; those not sent are there too.")
-    branch_of: str | None = optional("The case that it is a branch of.")
-    simulated_end: SimulatedEnd | None = optional("How the simulated user ended it.")
-    judging: Judging | None = optional("What judges took while the conversation went on.")
-    notes: list[str] = Field([], description="Artifacts that could not be collected, and why.")
-    skipped: str | None = optional("Why the whole case was not run.")
-    error: TurnError | None = optional("What kept the first turn from starting.")
+    schema_version: str = RECORD_VERSION  #: The version of this format.
+    run_id: str  #: The run it belongs to.
+    suite: str  #: The suite's name.
+    suite_root: str = ""  #: Relative to the workspace root where it can be.
+    case_id: str  #: The case's id.
+    case: dict[str, Any]  #: The case as it was run, defaults merged in.
+    engine: EngineInfo  #: Which engine ran it, and how.
+    sandbox: SandboxInfo | None = None  #: Where it ran; None: on the machine, as it is.
+    variant: Variant = "with_skill"  #: With the skill, or without.
+    trial: int = 1  #: Which repetition, from 1.
+    attempt: int = 1  #: Above 1: an earlier attempt met an error and was retried.
+    execution_mode: ExecutionMode = "multi_turn"  #: How turns were sent.
+    skills: list[SkillInfo] = []  #: What was installed.
+    started_at: str  #: UTC, ISO 8601.
+    duration_ms: int  #: Preparation included, waits not.
+    session_id: str | None = None  #: The session of the conversation.
+    initial_variables: dict[str, str] = {}  #: All variables before turn 1.
+    variables: dict[str, str] = {}  #: All variables at the end.
+    references: dict[str, FileState] = {}  #: Files that checks compare with.
+    initial_files: dict[str, FileState] | None = None  #: Before turn 1.
+    history: list[HistoryItem] = []  #: What came before turn 1.
+    turns: list[TurnRecord] = []  #: In order; those not sent are there too.
+    branch_of: str | None = None  #: The case that it is a branch of.
+    simulated_end: SimulatedEnd | None = None  #: How the simulated user ended it.
+    judging: Judging | None = None  #: What judges took while the conversation went on.
+    notes: list[str] = []  #: Artifacts that could not be collected, and why.
+    skipped: str | None = None  #: Why the whole case was not run.
+    error: TurnError | None = None  #: What kept the first turn from starting.
 
     def variables_after(self, turn_number: int | None) -> dict[str, str]:
         """The variables as they stood when that turn ended; None: when the conversation did."""
@@ -394,19 +394,19 @@ CHECKPOINT_VERSION = "skillup.checkpoint/2"
 class Checkpoint(Stored):
     """A trial after a turn that others follow; its workspace and home are in its scratch."""
 
-    schema_version: str = Field(CHECKPOINT_VERSION, description="The version of this format.")
-    record: Record = Field(description="All there is of it so far, the turns too.")
-    variables: dict[str, str] = Field(description="What the next message may use.")
-    messages: int = Field(description="Messages sent so far, follow-ups too.")
-    session: SessionFingerprint = Field(description="What the session has after the turn.")
-    chosen_session_id: str = Field(description="The id that the trial chose for its session.")
-    skills: dict[str, str] = Field(description="Name → directory, relative to the workspace.")
-    session_files: dict[str, int] = Field(description="Of its home: path → size in bytes.")
-    workspace_sha256: str = Field(description="Over paths, sizes, times and modes, with `.git`.")
-    asked_sha256: str = Field(description="Over the case and the engine, as they were asked for.")
-    elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
-    elapsed_seconds: float = Field(description="Of the conversation's own time limit.")
-    uncounted: int = Field(0, description="Attempts so far that no `retry_policy` counts.")
+    schema_version: str = CHECKPOINT_VERSION  #: The version of this format.
+    record: Record  #: All there is of it so far, the turns too.
+    variables: dict[str, str]  #: What the next message may use.
+    messages: int  #: Messages sent so far, follow-ups too.
+    session: SessionFingerprint  #: What the session has after the turn.
+    chosen_session_id: str  #: The id that the trial chose for its session.
+    skills: dict[str, str]  #: Name → directory, relative to the workspace.
+    session_files: dict[str, int]  #: Of its home: path → size in bytes.
+    workspace_sha256: str  #: Over paths, sizes, times and modes, with `.git`.
+    asked_sha256: str  #: Over the case and the engine, as they were asked for.
+    elapsed_ms: int  #: Of the trial so far, preparation included.
+    elapsed_seconds: float  #: Of the conversation's own time limit.
+    uncounted: int = 0  #: Attempts so far that no `retry_policy` counts.
 
     def on_disk(self) -> Self:
         return self.model_copy(update={"record": self.record.on_disk()})

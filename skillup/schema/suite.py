@@ -23,7 +23,6 @@ from skillup.schema.base import (
     Short,
     Text,
     Texts,
-    optional,
 )
 from skillup.schema.case import Case, CaseDefaults, RetryPolicy, SimulationSettings, Turn
 from skillup.schema.judge import JudgeConfig, SkillRef
@@ -36,23 +35,23 @@ Increase = Annotated[NonNegative, Field(allow_inf_nan=False)]
 class CaseGates(Model):
     """Limits of each case; a case is slower or dearer only where that is significant."""
 
-    max_time_increase: Increase | None = optional("Of one case: 0.5 means 50 % more.")
-    max_cost_increase: Increase | None = optional("Of one case: 0.5 means 50 % more.")
-    max_errors: NonNegativeInt | None = optional("Of one case: trials with an ERROR.")
+    max_time_increase: Increase | None = None  #: Of one case: 0.5 means 50 % more.
+    max_cost_increase: Increase | None = None  #: Of one case: 0.5 means 50 % more.
+    max_errors: NonNegativeInt | None = None  #: Of one case: trials with an ERROR.
 
 
 class Gates(Model):
     """When a run as a whole is not acceptable; `null` takes a gate away."""
 
-    max_new_failures: NonNegativeInt | None = Field(0, description="Regressed cases.")
-    max_fall: Fraction | None = Field(0, description="Of the pass rate of all cases together.")
-    max_errors: NonNegativeInt | None = Field(0, description="Trials with an ERROR.")
-    max_not_run: NonNegativeInt | None = Field(0, description="Trials that were not run.")
-    min_pass_rate: Fraction | None = optional("The least mean of its cases' pass rates.")
-    max_time_increase: Increase | None = optional("0.5 means 50 % more.")
-    max_cost_increase: Increase | None = optional("0.2 means 20 % more.")
-    per_case: CaseGates = Field(CaseGates.model_construct(), description="For each case.")
-    confidence: Confidence = Field(0.99, description="How sure a night's statements must be.")
+    max_new_failures: NonNegativeInt | None = 0  #: Regressed cases.
+    max_fall: Fraction | None = 0  #: Of the pass rate of all cases together.
+    max_errors: NonNegativeInt | None = 0  #: Trials with an ERROR.
+    max_not_run: NonNegativeInt | None = 0  #: Trials that were not run.
+    min_pass_rate: Fraction | None = None  #: The least mean of its cases' pass rates.
+    max_time_increase: Increase | None = None  #: 0.5 means 50 % more.
+    max_cost_increase: Increase | None = None  #: 0.2 means 20 % more.
+    per_case: CaseGates = CaseGates.model_construct()  #: For each case.
+    confidence: Confidence = 0.99  #: How sure a night's statements must be.
 
 
 class ModelRef(Short):
@@ -60,9 +59,9 @@ class ModelRef(Short):
 
     chief = "name"
 
-    name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
-    base_url: Text | None = optional("Outranks the profile's.")
-    provider: Text | None = optional("Of a custom engine's.")
+    name: NonEmptyText | None = None  #: The model's name, as the CLI takes it.
+    base_url: Text | None = None  #: Outranks the profile's.
+    provider: Text | None = None  #: Of a custom engine's.
 
 
 class EngineRef(Short):
@@ -70,18 +69,16 @@ class EngineRef(Short):
 
     chief = "name"
 
-    name: NonEmptyText = Field(
-        validation_alias=AliasChoices("name", "type"),
-        description="A profile's name, an adapter's name, or a path (`type` is read too).",
-    )
-    model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
-    custom: CustomEngine | None = optional("skill-up's: the agent itself, where `name` is none.")
+    #: A profile's name, an adapter's name, or a path (`type` is read too).
+    name: NonEmptyText = Field(validation_alias=AliasChoices("name", "type"))
+    model: ModelRef = ModelRef.model_construct()  #: The model.
+    custom: CustomEngine | None = None  #: skill-up's: the agent itself, where `name` is none.
 
 
 class SetupStep(Model):
     """A command that prepares the workspace."""
 
-    run: NonEmptyText = Field(description="A shell command.")
+    run: NonEmptyText  #: A shell command.
 
 
 def _no_homes(env: dict[str, str]) -> dict[str, str]:
@@ -99,10 +96,10 @@ AgentEnv = Annotated[dict[str, Text], AfterValidator(_no_homes)]
 class Limits(Model):
     """Of what runs in a sandbox. Each holds for one process, but for `processes`."""
 
-    processes: PositiveInt | None = optional("At the same time; of one trial.")
-    memory_mb: PositiveInt | None = optional("Of a process's data.")
-    file_mb: PositiveInt | None = optional("The largest file that it may write.")
-    open_files: PositiveInt | None = optional("At the same time.")
+    processes: PositiveInt | None = None  #: At the same time; of one trial.
+    memory_mb: PositiveInt | None = None  #: Of a process's data.
+    file_mb: PositiveInt | None = None  #: The largest file that it may write.
+    open_files: PositiveInt | None = None  #: At the same time.
 
 
 SANDBOX = "SKILLUP_SANDBOX"
@@ -113,17 +110,16 @@ _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?")
 class Environment(Checked):
     """Where trials run. `none` means this machine, as it is."""
 
-    type: SandboxKind | Literal["opensandbox"] = Field("none", description="The sandbox.")
-    env: AgentEnv = Field({}, description="For the agent.")
-    setup_steps: list[SetupStep] = Field([], description="Run in order.")
-    network_policy: Literal["deny_all", "allow_declared", "allow_all"] | None = optional(
-        "Beside the model; default: what `allowed_egress` names."
-    )
-    allowed_egress: list[NonEmptyText] = Field([], description="Hosts, by HTTPS.")
-    read: list[NonEmptyText] = Field([], description="Paths that may be read, besides.")
-    limits: Limits = Field(Limits.model_construct(), description="Of what runs in there.")
-    image: Annotated[str, Field(pattern=r"^\w[\w./:@-]*$")] | None = optional("Of a container.")
-    command: Texts = Field([], description="The CLI in the image; default: this machine's.")
+    type: SandboxKind | Literal["opensandbox"] = "none"  #: The sandbox.
+    env: AgentEnv = {}  #: For the agent.
+    setup_steps: list[SetupStep] = []  #: Run in order.
+    #: Beside the model; default: what `allowed_egress` names.
+    network_policy: Literal["deny_all", "allow_declared", "allow_all"] | None = None
+    allowed_egress: list[NonEmptyText] = []  #: Hosts, by HTTPS.
+    read: list[NonEmptyText] = []  #: Paths that may be read, besides.
+    limits: Limits = Limits.model_construct()  #: Of what runs in there.
+    image: Annotated[str, Field(pattern=r"^\w[\w./:@-]*$")] | None = None  #: Of a container.
+    command: Texts = []  #: The CLI in the image; default: this machine's.
 
     def asked(self, variables: Mapping[str, str]) -> str:
         """The suite's sandbox; where that is `none`, the one that the user's variable names."""
@@ -154,45 +150,44 @@ class Dataset(Short):
 
     chief = "path"
 
-    path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
-    case: NonEmptyText | None = optional("A case file with what the items' cases have besides.")
+    path: NonEmptyText  #: The items: a JSON list, or JSON lines.
+    case: NonEmptyText | None = None  #: A case file with what the items' cases have besides.
 
 
 class Cases(Model):
     """Which cases, and how they are run."""
 
-    files: Texts | None = optional("Paths and globs; default: all beside it.")
-    datasets: list[Dataset] = Field([], description="A case for each item.")
-    defaults: CaseDefaults = Field(CaseDefaults.model_construct(), description="For every case.")
-    parallelism: PositiveInt | None = optional("Trials at once; -j outranks it.")
-    retry_policy: RetryPolicy = Field(RetryPolicy.model_construct(), description="For every case.")
+    files: Texts | None = None  #: Paths and globs; default: all beside it.
+    datasets: list[Dataset] = []  #: A case for each item.
+    defaults: CaseDefaults = CaseDefaults.model_construct()  #: For every case.
+    parallelism: PositiveInt | None = None  #: Trials at once; -j outranks it.
+    retry_policy: RetryPolicy = RetryPolicy.model_construct()  #: For every case.
 
 
 class Benchmark(Model):
     """The comparison with and without the skill."""
 
-    enabled: Bool = Field(False, description="Hold each case in both variants.")
+    enabled: Bool = False  #: Hold each case in both variants.
 
 
 class Report(Model):
     """Which reports a run writes."""
 
-    formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = Field(
-        [], description="Besides result.json."
-    )
+    #: Besides result.json.
+    formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = []
 
 
 class UserSimulator(SimulationSettings, Checked):
     """Who plays the user: a model, or an engine."""
 
-    model: Text | None = optional("`anthropic:…`, `openai:…`, `scripted:FILE`.")
-    engine: NonEmptyText | None = optional("A profile that plays the user, in place of a model.")
-    provider: Text | None = optional("skill-up: anthropic or openai.")
-    protocol: Text | None = optional("skill-up: anthropic or openai.")
-    base_url: Text | None = optional("The model's address.")
-    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
-    timeout_seconds: Seconds | None = optional("For each message.")
-    scripted: ScriptOrReplies | None = optional("With the scripted engine.")
+    model: Text | None = None  #: `anthropic:…`, `openai:…`, `scripted:FILE`.
+    engine: NonEmptyText | None = None  #: A profile that plays the user, in place of a model.
+    provider: Text | None = None  #: skill-up: anthropic or openai.
+    protocol: Text | None = None  #: skill-up: anthropic or openai.
+    base_url: Text | None = None  #: The model's address.
+    api_key_env: VariableOfKey | None = None  #: The key's variable; default: the provider's.
+    timeout_seconds: Seconds | None = None  #: For each message.
+    scripted: ScriptOrReplies | None = None  #: With the scripted engine.
 
     def wrong(self) -> Iterator[str]:
         if self.engine is not None and self.model:
@@ -202,28 +197,24 @@ class UserSimulator(SimulationSettings, Checked):
 class Suite(Checked):
     """The whole of an `eval.yaml`."""
 
-    schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
-    name: NonEmptyText | None = optional("Default: the skill's or folder's name.")
-    description: Text | None = optional("What the suite is about.")
-    skills: list[SkillRef] | None = optional("Under test; default: the one around evals/.")
-    distractors: Texts = Field(
-        [],
-        validation_alias=AliasChoices("distractors", "neighbours"),
-        description="Skills installed in both variants (`neighbours` is read too).",
-    )
-    engine: EngineRef | None = optional(
-        "The default engine: a name, or the keys below; `--engine` outranks it."
-    )
-    cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
-    environment: Environment = Field(Environment.model_construct(), description="Where they run.")
-    mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
-    user_simulator: UserSimulator | None = optional("Who plays the user.")
-    judge: JudgeConfig | None = optional("Defaults for the cases' judges.")
-    judges: list[JudgeConfig] | None = optional("For cases without a judge.", min_length=1)
-    on_no_resume: Literal["error", "single_shot"] = Field("error", description="Without resume.")
-    benchmark: Benchmark = Field(Benchmark.model_construct(), description="With and without.")
-    gates: Gates = Field(Gates.model_construct(), description="What the whole run must meet.")
-    report: Report = Field(Report.model_construct(), description="Which reports.")
+    schema_version: Literal["v1alpha1"] | None = None  #: Of skill-up's files only.
+    name: NonEmptyText | None = None  #: Default: the skill's or folder's name.
+    description: Text | None = None  #: What the suite is about.
+    skills: list[SkillRef] | None = None  #: Under test; default: the one around evals/.
+    #: Skills installed in both variants (`neighbours` is read too).
+    distractors: Texts = Field([], validation_alias=AliasChoices("distractors", "neighbours"))
+    #: The default engine: a name, or the keys below; `--engine` outranks it.
+    engine: EngineRef | None = None
+    cases: Cases = Cases.model_construct()  #: Which cases, and how.
+    environment: Environment = Environment.model_construct()  #: Where they run.
+    mcp: dict[str, Any] = {}  #: MCP servers: not run yet.
+    user_simulator: UserSimulator | None = None  #: Who plays the user.
+    judge: JudgeConfig | None = None  #: Defaults for the cases' judges.
+    judges: list[JudgeConfig] | None = Field(None, min_length=1)  #: For cases without a judge.
+    on_no_resume: Literal["error", "single_shot"] = "error"  #: Without resume.
+    benchmark: Benchmark = Benchmark.model_construct()  #: With and without.
+    gates: Gates = Gates.model_construct()  #: What the whole run must meet.
+    report: Report = Report.model_construct()  #: Which reports.
 
     def wrong(self) -> Iterator[str]:
         if self.judge is not None and self.judges is not None:
