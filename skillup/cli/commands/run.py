@@ -16,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import flag, option
 from skillup.errors import ExitCode, UsageError
-from skillup.reports.text import count, print_json, shown_path
+from skillup.reports.text import count, print_json, say, shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from skillup.app.planning import RunRequest
     from skillup.reports.terminal.progress import PlainReporter
     from skillup.store.remote import RemoteRun
+
+    Part = str | tuple[str, str]  # A text, or one and its style
 
 _RESUME = "Go on with this run (a directory, a URL, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
@@ -153,7 +155,7 @@ def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
     is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
     if quiet or in_ci or is_dumb or not sys.stderr.isatty():
         return PlainReporter
-    from skillup.reports.terminal.run import LiveReporter
+    from skillup.reports.terminal.live import LiveReporter
 
     return LiveReporter
 
@@ -166,10 +168,29 @@ def _console() -> Console:
     return make_console()
 
 
-def _say(text: str, style: str = "") -> None:
-    from skillup.reports.terminal.layout import print_whole
+def _is_log() -> bool:
+    """Whether lines are neither folded nor coloured: what does that need not be loaded."""
+    asked = os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}
+    return not sys.stderr.isatty() and not asked
 
-    print_whole(_console(), text, style)
+
+def _say(text: str, style: str = "") -> None:
+    """A line that is not folded: it may be copied."""
+    if _is_log():
+        say(text)
+    else:
+        from skillup.reports.terminal.layout import print_whole
+
+        print_whole(_console(), text, style)
+
+
+def _print_line(*parts: Part) -> None:
+    if _is_log():
+        say("".join(part if isinstance(part, str) else part[0] for part in parts))
+    else:
+        from skillup.reports.terminal.layout import print_line
+
+        print_line(_console(), *parts)
 
 
 def _warn(text: str) -> None:
@@ -233,7 +254,7 @@ def _run_and_show(
     if as_json:
         sys.stdout.writelines(map(bytes.decode, result_json(result, session.secrets.mask)))
     else:
-        print_result(result, path, _console(), quiet=quiet, verbose=verbose)
+        print_result(result, path, _console, _print_line, quiet=quiet, verbose=verbose)
     for line in stop_lines(result, command):  # Whatever else is printed
         _say(line, "yellow")
     if errors := worth_retrying(session.lines.values()):
