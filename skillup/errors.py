@@ -6,7 +6,6 @@ What happens *inside* a conversation is data: :class:`skillup.schema.record.Turn
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import IntEnum
 from pathlib import Path
 
@@ -101,6 +100,7 @@ class InvalidFilesError(SkillupError):
 
 def near_miss(name: str, known: Iterable[str]) -> str | None:
     """The name of `known` that is most like `name`, but for case, hyphens and blanks, if any is."""
+    from difflib import get_close_matches  # most runs have nothing misspelled
 
     def plain(text: str) -> str:
         return text[:80].casefold().replace("-", "_").replace(" ", "_")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import count
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+_OFTEN = 20
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -22,8 +25,8 @@ def mutable(cls: type[T]) -> type[T]:
 
 def _made(cls: type[T], *, hashed: bool) -> type[T]:
     """``dataclass(frozen=True)`` compiles seven methods for each class: for all of ours together a
-    tenth of the time until the first agent starts. Here only the constructor is compiled, and that
-    when it is first called.
+    tenth of the time until the first agent starts. Here nothing is compiled but the constructors
+    of which much is made.
     """
     cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass works out its signature
     made = dataclass(slots=True, init=False, eq=False, repr=False, match_args=False)(cls)
@@ -35,17 +38,36 @@ def _made(cls: type[T], *, hashed: bool) -> type[T]:
 
 
 def _constructor(cls: type[Any]) -> Any:
+    times = count()
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        if next(times) < _OFTEN and _is_filled(self, args, kwargs):
+            return
         known: dict[str, Any] = {one.name: one for one in fields(cls)}
         known["__annotations__"] = {name: one.type for name, one in known.items()}
-        if hasattr(cls, "__post_init__"):
-            known["__post_init__"] = cls.__post_init__
         alike: Any = type(cls.__name__, (), known)
-        dataclass(eq=False, repr=False, match_args=False)(alike)
-        cls.__init__ = alike.__init__
+        cls.__init__ = dataclass(slots=True, eq=False, repr=False)(alike).__init__
         cls.__init__(self, *args, **kwargs)
 
     return __init__
+
+
+def _is_filled(self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether the arguments are right, and then the fields have them."""
+    known = {one.name: one for one in fields(self)}
+    given = {**dict(zip(known, args, strict=False)), **kwargs}
+    if len(given) < len(args) + len(kwargs) or given.keys() - known.keys():
+        return False
+    for name, one in known.items():
+        if name in given and one.init:
+            setattr(self, name, given[name])
+        elif name not in given and one.default_factory is not MISSING:
+            setattr(self, name, one.default_factory())
+        elif name not in given and one.default is not MISSING:
+            setattr(self, name, one.default)
+        else:
+            return False
+    return True
 
 
 def _values(self: Any) -> tuple[Any, ...]:

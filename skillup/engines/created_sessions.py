@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -139,6 +138,8 @@ class WritingCliEngine(CliEngine):
 
     async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
         def write() -> EngineTurn:
+            from html import escape
+
             source_home, home = self.engine_home(parent), self.engine_home(child)
             source = self.session_rows(parent, source_home, session)
             if source is None:
