@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import count
 from typing import Any, TypeVar, dataclass_transform
@@ -41,33 +40,25 @@ def _constructor(cls: type[Any]) -> Any:
     times = count()
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        if next(times) < _OFTEN and _is_filled(self, args, kwargs):
-            return
-        known: dict[str, Any] = {one.name: one for one in fields(cls)}
-        known["__annotations__"] = {name: one.type for name, one in known.items()}
-        alike: Any = type(cls.__name__, (), known)
-        cls.__init__ = dataclass(slots=True, eq=False, repr=False)(alike).__init__
-        cls.__init__(self, *args, **kwargs)
+        own: dict[str, Any] = {one.name: one for one in fields(cls)}
+        placed = dict(zip(own, args, strict=False))
+        made = {n: f.default_factory() for n, f in own.items() if f.default_factory is not MISSING}
+        given = {**{n: f.default for n, f in own.items()}, **made, **placed, **kwargs}
+        is_right = (
+            len(placed) == len(args)
+            and not placed.keys() & kwargs.keys()
+            and len(given) == len(own)
+        )
+        if next(times) < _OFTEN and is_right and not any(one is MISSING for one in given.values()):
+            for name, value in given.items():
+                setattr(self, name, value)
+        else:  # which says what is missing, unknown or too much, too
+            own["__annotations__"] = {name: one.type for name, one in own.items()}
+            alike: Any = type(cls.__name__, (), own)
+            cls.__init__ = dataclass(slots=True, eq=False, repr=False)(alike).__init__
+            cls.__init__(self, *args, **kwargs)
 
     return __init__
-
-
-def _is_filled(self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether the arguments are right, and then the fields have them."""
-    known = {one.name: one for one in fields(self)}
-    given = {**dict(zip(known, args, strict=False)), **kwargs}
-    if len(given) < len(args) + len(kwargs) or given.keys() - known.keys():
-        return False
-    for name, one in known.items():
-        if name in given and one.init:
-            setattr(self, name, given[name])
-        elif name not in given and one.default_factory is not MISSING:
-            setattr(self, name, one.default_factory())
-        elif name not in given and one.default is not MISSING:
-            setattr(self, name, one.default)
-        else:
-            return False
-    return True
 
 
 def _values(self: Any) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
-from skillup.reports.terminal.layout import Part, make_console, print_table, print_whole
+from skillup.reports.terminal.layout import Part, make_console, print_line, print_table
 from skillup.reports.text import one_line
 from skillup.sandbox.opening import PROBES
 from skillup.schema.profile import Profile, Reply, Script
@@ -160,4 +160,4 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
         if finding.probe not in (None, "ok"):
             lines.append((f"probe: {finding.probe}", ""))
         for text, style in [*lines, *((note, "dim") for note in finding.notes)]:
-            print_whole(console, f"{finding.name}: {text}", style)
+            print_line(console, f"{finding.name}: {text}", style=style, whole=True)

@@ -15,14 +15,14 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from yaml import SafeLoader
 from yaml.error import MarkedYAMLError, YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from skillup.errors import InvalidFilesError, Problem, near_miss
-from skillup.schema.base import descriptions
+from skillup.schema.base import descriptions, spellings
 
 try:
     from yaml._yaml import CParser as _Parser
@@ -336,13 +336,9 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
 
 @cache
 def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    keys: dict[str, FieldInfo] = {}
     model.model_rebuild()  # those that name themselves are not whole before
-    for name, info in model.model_fields.items():
-        alias = info.validation_alias
-        spellings = alias.choices if isinstance(alias, AliasChoices) else [alias or name]
-        keys.update({str(spelling): info for spelling in spellings})
-    return keys
+    fields = model.model_fields.items()
+    return {key: info for name, info in fields for key in spellings(name, info)}
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

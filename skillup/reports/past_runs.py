@@ -320,11 +320,7 @@ _MARKS = {
 
 
 def print_trends(
-    history: HistoryData,
-    runs: Iterable[RunOutcomes],
-    console: Console,
-    *,
-    everything: bool = False,
+    history: HistoryData, runs: Iterable[RunOutcomes], console: Console, *, everything: bool = False
 ) -> None:
     """Every suite with its cases, of `runs`; the line of all cases is over those not shown, too."""
     seen, ids, every = set[str](), set[str](), list(runs)
@@ -358,10 +354,7 @@ def print_trends(
 
 
 def _print_cases(
-    suite: SuiteHistoryData,
-    cases: Sequence[CaseHistoryData],
-    names: CaseNames,
-    console: Console,
+    suite: SuiteHistoryData, cases: Sequence[CaseHistoryData], names: CaseNames, console: Console
 ) -> None:
     """All cases together, then `cases`; columns that say something of any of them."""
     rows: list[tuple[str, SuiteHistoryData | CaseHistoryData]]

@@ -16,14 +16,7 @@ from skillup import __version__
 from skillup.frozen import mutable
 from skillup.judges.labels import Score, shares_of
 from skillup.judges.rejudge import GradeChange, JudgeColumn, Pairs, is_read, kappa_of, says_of
-from skillup.reports.result import (
-    STYLE,
-    Row,
-    baseline_words,
-    count_parts,
-    summarize,
-    total_tokens,
-)
+from skillup.reports.result import STYLE, Row, baseline_words, count_parts, summarize, total_tokens
 from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
 from skillup.reports.text import count, money, one_line, tokens
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary

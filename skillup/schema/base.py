@@ -1,6 +1,6 @@
 """What every model shares: frozen, no unknown keys; and the types of its texts and numbers."""
 
-import inspect
+import linecache
 import posixpath
 import re
 import sys
@@ -21,6 +21,7 @@ from pydantic import (
     Strict,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUndefined
 from pydantic_core.core_schema import no_info_plain_validator_function
@@ -92,18 +93,15 @@ class Model(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Fields have their descriptions. Keys that are read under several names stand in the JSON
-        Schema under each of them.
-        """
+        """With descriptions, and with each of the names under which a key is read."""
         reference = handler(core_schema)
         own = handler.resolve_ref_schema(reference)
         for key, text in descriptions(cls).items():
             if key in own.get("properties", ()):
                 own["properties"][key]["description"] = text
         if handler.mode == "validation":
-            for field in cls.model_fields.values():
-                if isinstance(field.validation_alias, AliasChoices):
-                    names = [str(name) for name in field.validation_alias.choices]
+            for names in (spellings(*item) for item in cls.model_fields.items()):
+                if len(names) > 1:
                     own["properties"] |= dict.fromkeys(names, own["properties"][names[0]])
                     if names[0] in own.get("required", ()):
                         own["required"].remove(names[0])
@@ -116,34 +114,34 @@ class Model(BaseModel):
         return reference
 
 
+def spellings(name: str, field: FieldInfo) -> list[str]:
+    """How files may write a field's key; the first is the usual one."""
+    alias = field.validation_alias
+    return [*map(str, alias.choices)] if isinstance(alias, AliasChoices) else [str(alias or name)]
+
+
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Of its keys, by each spelling: as comments after ``#:`` say, at the end of a field's line or
-    above it. (A `Field` with a `description` takes twice as long to make.)
-    """
-    found = dict[str, str]()
+    """Of its keys, by comments after ``#:``: a `Field` with a `description` is made slowly."""
+    found: dict[str, str | None] = {}
     for base in reversed(model.__mro__):
-        if issubclass(base, Model):
-            found.update(_commented(base.__module__).get(base.__name__, {}))
-    for name, field in model.model_fields.items():
-        alias, text = field.validation_alias, found.get(name) or field.description
-        spellings = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        for key in (name, field.serialization_alias, *spellings):
-            if text and key:
-                found[str(key)] = text
-    return found
+        found |= _commented(base.__module__).get(base.__name__, {})
+    fields = model.model_fields.items()
+    texts = {spellings(*item)[0]: found.get(item[0]) or item[1].description for item in fields}
+    return {key: text for key, text in texts.items() if text}
 
 
 @cache
 def _commented(module: str) -> dict[str, dict[str, str]]:
     """The comments after ``#:``, by class and field."""
     found, own, above = dict[str, dict[str, str]](), dict[str, str](), list[str]()
-    for line in inspect.getsource(sys.modules[module]).splitlines():
+    of_module = vars(sys.modules[module])
+    for line in linecache.getlines(of_module.get("__file__") or "", of_module):
         if begins := re.match(r"class (\w+)", line):
             own = found.setdefault(begins[1], {})
         elif line.startswith("    #: "):
-            above.append(line[7:])
+            above.append(line[7:].strip())
         elif field := re.match(r"    (\w+): ", line):
-            if text := " ".join(above) or line.partition("  #: ")[2]:
+            if text := " ".join(above) or line.partition("  #: ")[2].strip():
                 own[field[1]] = text
             above = []
     return found

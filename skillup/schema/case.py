@@ -36,6 +36,7 @@ from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import ScriptOrReplies
 
 T = TypeVar("T")
+_FIXTURE = AliasChoices("fixture", "repo_fixture")
 
 
 class Capture(Choice):
@@ -102,8 +103,7 @@ def _turns(value: Any) -> Any:
 class PostCondition(CheckSet, Checked):
     """A gate after a turn: if it fails, the conversation does not go on."""
 
-    #: judge: nothing more is sent, and the checks decide.
-    on_fail: Literal["fail", "skip_remaining", "judge"] = "fail"
+    on_fail: Literal["fail", "skip_remaining", "judge"] = "fail"  #: judge: the checks decide.
 
     def wrong(self) -> Iterator[str]:
         if not any(True for _ in self.given()):
@@ -147,8 +147,7 @@ Turns = Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=lis
 class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
-    #: A short name; the case's results are distinguished by it.
-    name: NonEmptyText = Field(pattern="^[^/]+$")
+    name: NonEmptyText = Field(pattern="^[^/]+$")  #: Short; results are distinguished by it.
     turns: Turns = Field(min_length=1)  #: The turns after the fork.
     assertions: list[Check] = []  #: Checks on this branch.
 
@@ -211,8 +210,7 @@ class SimulationSettings(Model):
     """What a suite says of the users of all its led conversations, and a case of its own."""
 
     personas: list[PersonaVariant] = []  #: Users that take turns over the trials.
-    #: Whether a judge looks for messages that leave the part, and what then.
-    fidelity: Literal["off", "flag", "error"] | None = None
+    fidelity: Literal["off", "flag", "error"] | None = None  #: If a message leaves the part.
 
 
 class Conversation(SimulationSettings):
@@ -247,8 +245,7 @@ class Input(Choice):
     #: Several, in order; a bare text is a turn with that message.
     turns: Turns | None = Field(None, min_length=1)
     conversation: Conversation | None = None  #: A simulated user leads.
-    #: To questions of the agent's in the middle of a turn; the first that fits.
-    answers: list[UserAnswer] = []
+    answers: list[UserAnswer] = []  #: To questions in the middle of a turn; the first that fits.
     transcript: list[HistoryMessage] | None = Field(None, min_length=1)  #: Judged, not run.
 
     def wrong(self) -> Iterator[str]:
@@ -301,9 +298,7 @@ class Context(Model):
     """The trial's workspace before turn 1."""
 
     #: A directory of the suite, copied (`repo_fixture` is read too).
-    fixture: NonEmptyText | None = Field(
-        None, validation_alias=AliasChoices("fixture", "repo_fixture")
-    )
+    fixture: NonEmptyText | None = Field(None, validation_alias=_FIXTURE)
     files: dict[WorkspacePath, Text] = {}  #: Files by path.
     literal: Bool = False  #: What is in `files` is no template.
     git: GitContext | None = None  #: Make it a git repository.
@@ -321,8 +316,7 @@ class RetryPolicy(Model):
     """Which errors are tried again, as a whole new trial."""
 
     max_retries: NonNegativeInt = 0  #: How often at most.
-    #: Error kinds; `error`: all of them.
-    retry_on: RetryKinds = ["timeout", "rate_limit", "overloaded"]
+    retry_on: RetryKinds = ["timeout", "rate_limit", "overloaded"]  #: `error`: all kinds.
 
 
 class Scenario(Model):

@@ -126,8 +126,7 @@ class ToolSequence(Model):
     """Tool calls in an order."""
 
     calls: list[ToolMatch] = Field(min_length=1)  #: The calls, each as above.
-    #: exact: no others; in_order: others between.
-    mode: Literal["exact", "in_order", "any_order"] = "in_order"
+    mode: Literal["exact", "in_order", "any_order"] = "in_order"  #: exact: no others.
 
 
 class TurnContains(Choice):
@@ -328,8 +327,7 @@ class CheckKeys(Model):
     answer_quality: AnswerQuality | None = None  #: Correctness and more, by a model.
     any_of: "list[Check] | None" = Field(None, min_length=1)  #: At least one passes.
     all_of: "list[Check] | None" = Field(None, min_length=1)  #: Every one passes.
-    #: Every one is assertable, and fails.
-    none_of: "list[Check] | None" = Field(None, min_length=1)
+    none_of: "list[Check] | None" = Field(None, min_length=1)  #: Each is assertable, and fails.
     # skill-up's spellings
     must_contain: Texts | None = None  #: skill-up: all of these are found.
     must_contain_all: Texts | None = None  #: skill-up: all of these are found.

@@ -32,13 +32,10 @@ class EvidenceSpan(Stored):
     """
 
     turn: int  #: The turn's number, from 1.
-    #: Its place among the turn's follow-ups, from 0; None: the turn itself.
-    follow_up: int | None = None
-    #: The answer, a tool call or its result, a file after the turn or a deleted one.
-    part: EvidencePart
+    follow_up: int | None = None  #: Its place among the turn's, from 0; None: the turn itself.
+    part: EvidencePart  #: The answer, a tool call or its result, a file after the turn or deleted.
     item: int | None = None  #: Of a call or result: its place in the `transcript`, from 0.
-    #: Of a call: the argument, by the engine's own name; dotted if nested.
-    argument: str | None = None
+    argument: str | None = None  #: Of a call: by the engine's own name; dotted if nested.
     path: str | None = None  #: Of a file: its path in the workspace.
     start: int = 0  #: The first character.
     end: int = 0  #: The first character after it.
@@ -56,8 +53,7 @@ class NearMatch(Stored):
     line: str  #: The nearest line; of a long one, the surroundings.
     at: int  #: The first difference: a place in `line`, in characters.
     spans: list[EvidenceSpan] = []  #: The same place in the record.
-    #: What would have made it match, all together: a flag, a lookalike ignored.
-    would_match: list[Relaxation] = []
+    would_match: list[Relaxation] = []  #: All together: a flag, a lookalike ignored.
 
 
 class CheckResult(Stored):
@@ -176,8 +172,7 @@ class Grade(Stored):
     trial: int  #: Which repetition, from 1.
     attempt: int = 1  #: Above 1: an earlier attempt met an error and was retried.
     status: CaseStatus  #: PASS, FAIL, ERROR or SKIP.
-    #: Without checks of whether the skill was used.
-    status_apart: CaseStatus | Literal["NONE"] | None = None
+    status_apart: CaseStatus | Literal["NONE"] | None = None  #: Without checks of the skill's use.
     score: float  #: 0..1.
     reason: str  #: The verdict's ground, in one line.
     execution_mode: str  #: How turns were sent.

@@ -50,8 +50,7 @@ class JudgeContext(Model):
     final_message: Showing | None = None  #: The agent's last answer.
     transcript: Showing | None = None  #: All that was said and done.
     workspace_diff: Showing | None = None  #: What changed in the workspace.
-    #: index: a list of the files.
-    generated_files: Literal["include", "index", "omit"] | None = None
+    generated_files: Literal["include", "index", "omit"] | None = None  #: index: a list of them.
     limits: ContextLimits = ContextLimits.model_construct()  #: How much.
     attachments: list[Attachment] = []  #: More files.
 
@@ -160,8 +159,7 @@ class JudgeScript(Choice):
     several = True
 
     rules: list[JudgeRule] = Field([], min_length=1)  #: The first that applies wins.
-    #: For criteria that no rule answers; the first applies.
-    criteria: list[JudgeCriterion] = Field([], min_length=1)
+    criteria: list[JudgeCriterion] = Field([], min_length=1)  #: If no rule answers; the first wins.
 
 
 # Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.

@@ -30,14 +30,12 @@ class AskedModels(Model):
     """How models are asked."""
 
     panel: list[NonEmptyText] = []  #: All models of `model: […]`; written there.
-    #: Of several votes: majority (default) or unanimous for verdicts, mean (default) or median for
-    #: scores.
+    #: Several votes; default: majority of verdicts, mean of scores.
     combine: Combine | None = None
     base_url: NonEmptyText | None = None  #: The model's address.
     api_key_env: VariableOfKey | None = None  #: The key's variable; default: the provider's.
     repeat: PositiveInt = 1  #: How often each question is asked.
-    #: Default: 0; 1 with `repeat`, so that answers differ.
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None  #: Default: 0; with `repeat` 1.
     examples: NonEmptyText | None = None  #: Labelled answers to learn from: a CSV of `label`.
 
 

@@ -150,8 +150,7 @@ class Seed(Model):
     result: dict[str, Any] | None = None  #: The row of a tool's result.
     tools: dict[ToolKind, NonEmptyText] = {}  #: The tool for calls of a kind.
     document: dict[str, Any] | None = None  #: With `import`: a file that holds the `rows`.
-    #: Arguments that import it: `{file}`.
-    import_: list[Argument] | None = Field(None, alias="import")
+    import_: list[Argument] | None = Field(None, alias="import")  #: Its arguments: `{file}`.
     session: NonEmptyText | None = None  #: The id of the imported session.
 
 
@@ -199,8 +198,7 @@ class AgentDescription(Model):
     resume: list[Argument] | None = None  #: Of a resumed turn. None: it cannot resume.
     permission: PermissionModes = PermissionModes(full=[])  #: Arguments or variables for each mode.
     prompt: Literal["stdin", "argument"] = "stdin"  #: argument: the last one.
-    #: How a message begins that begins like a command of the CLI.
-    escape: dict[NonEmptyText, Text] = {}
+    escape: dict[NonEmptyText, Text] = {}  #: How one begins that begins like the CLI's commands.
     output: Literal["events", "json", "text"] = "events"  #: events: JSON lines.
     noise: Regex | None = None  #: Lines of other text that mean nothing.
     events: list[EventRule] = []  #: What an event means. All that fit are taken.
@@ -256,10 +254,8 @@ class CustomEngine(Checked):
     """An agent by skill-up's contract: called with a session input, it gives a session result."""
 
     transport: Literal["local", "http"]  #: Which of the two it is.
-    #: stateful: a call a turn; batch: it holds one turn only.
-    conversation_mode: Literal["batch", "stateful"] = "batch"
-    #: text: the answer alone.
-    response_format: Literal["session_result", "text"] = "session_result"
+    conversation_mode: Literal["batch", "stateful"] = "batch"  #: batch: it holds one turn only.
+    response_format: Literal["session_result", "text"] = "session_result"  #: text: the answer.
     timeout_seconds: Seconds | None = None  #: Of a call.
     env: dict[NonEmptyText, Text] = {}  #: Variables of the program.
     kwargs: dict[NonEmptyText, Text] = {}  #: Handed on as they are.
@@ -322,16 +318,14 @@ class Profile(Model):
     )
     agent: AgentDescription | None = None  #: With `engine: command`: what its CLI speaks.
     custom: CustomEngine | None = None  #: With `engine: command`: a custom engine of skill-up's.
-    #: A name on `PATH`, a path, or a list with arguments.
-    command: Names | None = Field(None, min_length=1)
+    command: Names | None = Field(None, min_length=1)  #: A name or path; with arguments, a list.
     model: NonEmptyText | None = None  #: As the CLI takes it.
     base_url: Text | None = None  #: The model's address, as the CLI takes it.
     api_key_env: VariableOfKey | None = None  #: The variable that holds the key.
     gateway: Literal["on", "off"] = "on"  #: on: skillup has the key, and counts.
     permission: Permission = "full"  #: The same on every turn.
     isolation: Isolation = "clean"  #: clean: a home of its own for each trial.
-    #: resume: a process a turn; live: one for the conversation.
-    session: Literal["resume", "live"] = "resume"
+    session: Literal["resume", "live"] = "resume"  #: live: one process for the conversation.
     args: list[Text] = []  #: More arguments, as they are, on every turn.
     env: dict[str, Text] = {}  #: More variables; ${VAR} is filled in.
     timeout_seconds: Seconds = 300.0  #: A turn's.
@@ -379,14 +373,14 @@ class ScriptedUsage(Model):
     output_tokens: NonNegativeInt = 20  #: All output.
 
 
+_Reported = Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"]
+
+
 class Misbehave(Model):
     """Faults on request, so that error handling can be tested with a real process."""
 
     exit_code: Int | None = None  #: End with this code; below 0: by that signal.
-    #: Report this error.
-    error: (
-        Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
-    ) = None
+    error: _Reported | None = None  #: Report this error.
     message: Text | None = None  #: What that error says, such as `try again in 5 s`.
     garbage: Bool = False  #: Print no whole line of JSON, nor a result.
     no_result: Bool = False  #: End with code 0 and no result event.

@@ -171,10 +171,9 @@ class Benchmark(Model):
 
 
 class Report(Model):
-    """Which reports a run writes."""
+    """Which reports a run writes besides result.json."""
 
-    #: Besides result.json.
-    formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = []
+    formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = []  #: What to write.
 
 
 class UserSimulator(SimulationSettings, Checked):

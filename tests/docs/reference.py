@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from skillup.schema.base import descriptions, spellings
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
 from skillup.schema.judge import JudgeScript
@@ -25,6 +26,7 @@ from skillup.schema.suite import Suite
 from tests.docs.blocks import PAGES, marker_of
 
 _MOST_VALUES = 8
+Key = tuple[FieldInfo, str]  # And what is said of it
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -55,16 +57,14 @@ def _reachable(*roots: type[BaseModel]) -> dict[str, type[BaseModel]]:
 MODELS = _reachable(Case, Suite, Profile, JudgeScript)
 
 
-def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+def keys_of(model: type[BaseModel]) -> dict[str, Key]:
     """The keys as written in YAML, by every name; those of checks count for CheckKeys only."""
     inherited = set(CheckKeys.model_fields) if model is not CheckKeys else set()
-    keys: dict[str, FieldInfo] = {}
+    texts, keys = descriptions(model), dict[str, Key]()
     for name, field in model.model_fields.items():
-        if name in inherited and issubclass(model, CheckKeys):
-            continue
-        alias = field.validation_alias
-        spellings = alias.choices if isinstance(alias, AliasChoices) else [field.alias or name]
-        keys |= {str(spelling): field for spelling in spellings}
+        if name not in inherited or not issubclass(model, CheckKeys):
+            usual, *others = spellings(name, field)
+            keys |= dict.fromkeys((usual, *others), (field, texts.get(usual, "")))
     return keys
 
 
@@ -76,8 +76,8 @@ def _values(annotation: Any) -> list[str]:
     return _values(parts[0]) if len(parts) == 1 else []
 
 
-def about(field: FieldInfo) -> str:
-    text = (field.description or "").rstrip(".")
+def about(key: Key) -> str:
+    field, text = key[0], key[1].rstrip(".")
     values = [f"`{value}`" for value in _values(field.annotation)]
     if len(values) > 1 and len(values) <= _MOST_VALUES and not all(v in text for v in values):
         text += f" ({', '.join(values)})"

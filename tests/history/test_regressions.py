@@ -106,13 +106,10 @@ def test_a_case_that_got_better_is_compared_with_what_it_is_now() -> None:
     assert not assessed(*[bad] * 20, bad).red
 
 
-def test_with_one_trial_and_one_earlier_night_nothing_is_sure() -> None:
+def test_one_trial_and_one_earlier_night_say_nothing_for_sure_but_many_trials_do() -> None:
     (one,) = assess([a_night("1", {"a": "p"}), a_night("2", {"a": "f"})]).statements
     assert (one.kind, one.significant) == ("fewer_passes", False)
     assert one.p > 0.2
-
-
-def test_two_runs_of_many_trials_are_compared_without_any_history() -> None:
     cases = {"a": "p" * 10, "b": "pppppfpppp", "c": "pfpfpfpfpf"}
     a, b = a_night("1", cases), a_night("2", {**cases, "a": "pfffffffff"})
     assert said(assess([a, b])) == [("fewer_passes", "a")]

@@ -12,8 +12,8 @@ from rich.console import Console
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.live import LiveReporter
 from skillup.reports.terminal.progress import PlainReporter, RunProgress
+from skillup.reports.terminal.run import LiveReporter
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem

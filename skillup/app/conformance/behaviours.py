@@ -34,7 +34,7 @@ from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Selection, make_plan
 from skillup.process.tree import TRIAL_VARIABLE, has_assignment, new_marker
-from skillup.reports.terminal.layout import Part, make_console, print_table, print_whole
+from skillup.reports.terminal.layout import Part, make_console, print_line, print_table
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import one_line
 from skillup.schema.grade import Grade
@@ -131,7 +131,7 @@ def print_conformance(found: Mapping[str, Sequence[Behaviour]]) -> None:
         for row in rows:
             if row.why:
                 text = f"{profile}: {row.name}: {one_line(row.why, 300)}"
-                print_whole(console, text, "dim")
+                print_line(console, text, style="dim", whole=True)
 
 
 def _row(name: str, why: str | int | None) -> Behaviour:

@@ -39,7 +39,7 @@ def show(
 
     from skillup.app.runs import run_path, shown_trials
     from skillup.reports.terminal.conversation import TrialPrinter
-    from skillup.reports.terminal.layout import make_console, print_whole
+    from skillup.reports.terminal.layout import make_console, print_line
     from skillup.store.files import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
@@ -60,13 +60,14 @@ def show(
             console.print()
         empty = False
         if isinstance(found, str):
-            print_whole(console, found, "yellow")
+            print_line(console, found, style="yellow", whole=True)
         else:
             TrialPrinter(found, console, full=full).print()
     if empty:
         none = f"none of the {count(ended, 'trial')} that ended failed or met an error"
-        print_whole(console, f"{run_id}: {none}")
-        print_whole(console, f"to see all: skillup show {quote(run)} {quote(case or '*')}")
+        print_line(console, f"{run_id}: {none}", whole=True)
+        hint = f"to see all: skillup show {quote(run)} {quote(case or '*')}"
+        print_line(console, hint, whole=True)
     return 0
 
 

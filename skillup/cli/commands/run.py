@@ -155,7 +155,7 @@ def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
     is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
     if quiet or in_ci or is_dumb or not sys.stderr.isatty():
         return PlainReporter
-    from skillup.reports.terminal.live import LiveReporter
+    from skillup.reports.terminal.run import LiveReporter
 
     return LiveReporter
 
@@ -168,33 +168,18 @@ def _console() -> Console:
     return make_console()
 
 
-def _is_log() -> bool:
-    """Whether lines are neither folded nor coloured: what does that need not be loaded."""
-    asked = os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}
-    return not sys.stderr.isatty() and not asked
-
-
-def _say(text: str, style: str = "") -> None:
-    """A line that is not folded: it may be copied."""
-    if _is_log():
-        say(text)
-    else:
-        from skillup.reports.terminal.layout import print_whole
-
-        print_whole(_console(), text, style)
-
-
-def _print_line(*parts: Part) -> None:
-    if _is_log():
-        say("".join(part if isinstance(part, str) else part[0] for part in parts))
-    else:
+def _say(*parts: Part, style: str = "", whole: bool = True) -> None:
+    """A line, on a terminal folded unless it is `whole`; a log needs nothing loaded that draws."""
+    if sys.stderr.isatty() or os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
         from skillup.reports.terminal.layout import print_line
 
-        print_line(_console(), *parts)
+        print_line(_console(), *parts, style=style, whole=whole)
+    else:
+        say("".join(part if isinstance(part, str) else part[0] for part in parts))
 
 
 def _warn(text: str) -> None:
-    _say(f"warning: {text}", "yellow")
+    _say(f"warning: {text}", style="yellow")
 
 
 def _run_and_show(
@@ -254,17 +239,18 @@ def _run_and_show(
     if as_json:
         sys.stdout.writelines(map(bytes.decode, result_json(result, session.secrets.mask)))
     else:
-        print_result(result, path, _console, _print_line, quiet=quiet, verbose=verbose)
+        folded = partial(_say, whole=False)
+        print_result(result, path, _console, folded, quiet=quiet, verbose=verbose)
     for line in stop_lines(result, command):  # Whatever else is printed
-        _say(line, "yellow")
+        _say(line, style="yellow")
     if errors := worth_retrying(session.lines.values()):
         met = f"{count(errors, 'trial')} met an error"
-        _say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
+        _say(f"{met}; once that is mended: {command} --retry-errors", style="yellow")
     if not quiet:
         for file in written:
-            _say(f"report: {path}/{file.name}", "dim")
+            _say(f"report: {path}/{file.name}", style="dim")
         if sys.stderr.isatty() and FORMATS[HTML] not in {file.name for file in written}:
-            _say(f"look: skillup show {quote(path)} · skillup view {quote(path)}", "dim")
+            _say(f"look: skillup show {quote(path)} · skillup view {quote(path)}", style="dim")
     if trouble is not None:
         report(trouble)
     if interrupted:

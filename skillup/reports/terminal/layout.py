@@ -110,21 +110,16 @@ def _in_pieces(text: Text, width: int, pieces: re.Pattern[str] = _PIECES) -> Tex
     return Text("\n").join(lines)
 
 
-def print_line(console: Console, *parts: Part, style: str = "") -> None:
-    """A line; on a terminal folded between words, of which none is cut."""
+def print_line(console: Console, *parts: Part, style: str = "", whole: bool = False) -> None:
+    """A line, on a terminal folded between words, unless it is `whole`: it may be copied."""
     text = make_text(*parts, style=style)
-    if console.is_terminal:
+    if console.is_terminal and not whole:
         text = _in_pieces(text, console.width, _WORDS)
     elif console.color_system is None and "\t" not in text.plain:  # without rich's slow segments
         console.file.write(f"{text.plain}\n")
         console.file.flush()
         return
     console.print(text, soft_wrap=True)
-
-
-def print_whole(console: Console, text: str, style: str = "") -> None:
-    """A line that is not folded: it may be copied."""
-    console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
 
 def print_sheets(console: Console, sheets: Iterable[Sheet]) -> None:
