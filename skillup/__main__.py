@@ -13,7 +13,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     try:
         if arguments in (["--version"], ["-V"]):
-            # Typer and what it brings would take ten times as long as the answer.
+            # What reads command lines would take longer than the answer.
             from skillup import __version__
 
             sys.stdout.write(f"skillup {__version__}\n")

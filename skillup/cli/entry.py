@@ -34,14 +34,13 @@ def run_app(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        import typer
+        import click
 
         from skillup.cli.main import app_for
 
-        # Not by Typer's own `main`, which makes an exit code of Ctrl-C, without a word.
-        command: Any = typer.main.get_command(app_for(arguments))
-        with command.make_context("skillup", list(arguments)) as context:
-            code = command.invoke(context)
+        # Not by its own `main`, which makes an exit code of Ctrl-C, with a word of its own.
+        with app_for(arguments).make_context("skillup", list(arguments)) as context:
+            code = context.command.invoke(context)
     except SkillupError as error:
         return report(error)
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
@@ -50,22 +49,16 @@ def _run(arguments: Sequence[str]) -> int:
 
             say("interrupted")
             return ExitCode.INTERRUPTED
-        if isinstance(defect, typer.Exit):
+        if isinstance(defect, click.exceptions.Exit):
             return defect.exit_code
-        # Some versions of Typer bring a Click of their own; both have this class, by this name.
-        kinds = typer.BadParameter.__mro__
-        usage_error = next(kind for kind in kinds if kind.__name__ == "ClickException")
-        if isinstance(defect, usage_error):
-            wrong: Any = defect
-            where = getattr(defect, "ctx", None)
-            message = wrong.format_message().strip().replace("Value error, ", "", 1)  # pydantic's
-            if type(defect).__name__ == "NoArgsIsHelpError" or not message:
-                wrong.show()
-                return ExitCode.USAGE
+        if isinstance(defect, click.exceptions.NoArgsIsHelpError):
+            defect.show()
+            return ExitCode.USAGE
+        if isinstance(defect, click.ClickException):
+            where, message = getattr(defect, "ctx", None), defect.format_message().strip()
             hint = f"`{where.command_path} --help` shows what it takes" if where else None
             return report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
-        known = _of_the_system(defect)
-        if known is not None:
+        if (known := _of_the_system(defect)) is not None:
             return report(known)
         _report_defect(defect)
         return ExitCode.ERROR

@@ -6,28 +6,23 @@ import os
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from skillup.errors import UsageError
 
 
 def option(default: Any, text: str, *names: str, **more: Any) -> Any:
-    """An option with `text` as its help; without `names` it is called as its parameter."""
-    return typer.Option(default, *names, help=text, **more)
+    """An option with `text` as its help; without `names` it is called as its parameter. It is
+    needed if `default` is ``...``. `min`, `max`: of a number; `parser`: what reads a path or URL.
+    """
+    return default, text, names, more
 
 
 def flag(name: str, text: str) -> Any:
     """A switch; there is no `--no-…`."""
-    return typer.Option(False, name, help=text)
+    return option(False, text, name)
 
 
 def argument(default: Any, metavar: str, text: str) -> Any:
-    return typer.Argument(default, metavar=metavar, help=text)
-
-
-def verbs(text: str) -> typer.Typer:
-    """More verbs below one, with `text` as its help."""
-    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+    return default, text, None, {"metavar": metavar}
 
 
 def parse_seconds(given: str) -> float:
@@ -70,7 +65,7 @@ def parse_local(given: str) -> Path:
     return Path(given)
 
 
-def _trust(given: bool) -> bool:
+def _trust(_: object, __: object, given: bool) -> bool:
     """For all that this command starts, judges among it, as the variable would."""
     if given:
         from skillup.load.discover import TRUST
@@ -87,7 +82,7 @@ _TRUST = "Suites may read outside of their project, and name addresses that keys
 RUN_HELP = "A run's directory, its URL, its id or the beginning of it, or `last`."
 _ENGINES = "A profile, an adapter or a file; repeatable."
 
-PATHS: Any = typer.Argument(None, help=_PATHS, show_default=False)
+PATHS = argument(None, "[PATH]...", _PATHS)
 RUN = argument(..., "RUN", RUN_HELP)
 ENGINES = option(None, _ENGINES, "--engine", "-e")
 CASE = option(None, "Only cases whose id matches this glob.", "--case", "-k")

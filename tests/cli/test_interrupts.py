@@ -37,6 +37,7 @@ IN_A_VERB = """
 import signal, sys, time
 from skillup.cli.entry import run_app
 from skillup.cli.main import VERBS
+from skillup.cli.options import argument
 
 def ctrl_c(*_):
     signal.raise_signal(signal.SIGINT)
@@ -52,7 +53,7 @@ def converted():
     try: ctrl_c()
     except KeyboardInterrupt: raise ValueError("odd")
 
-def odd(what: str):
+def odd(what: "str" = argument(..., "WHAT", "")):
     globals()[what]()
     time.sleep(60)
 
@@ -76,7 +77,7 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("where", ["skillup.cli.entry", "typer", "pydantic", *WAYS])
+@pytest.mark.parametrize("where", ["skillup.cli.entry", "click", "pydantic", *WAYS])
 def test_while_libraries_are_imported_or_where_one_makes_another_error_of_it(
     where: str, tmp_path: Path
 ) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.commands.suites import session as session_app
+from skillup.cli.main import app_for
 from tests.support.project import Project
 from tests.support.session_files import claude_row, codex_meta, said, text, write_rows
 
 
 def run(*arguments: str) -> int:
-    code = session_app(list(arguments), standalone_mode=False)
+    code = app_for(["session"])(["session", *arguments], standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer", "yaml"}
+HEAVY = {"anyio", "click", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "yaml"}
 # Of these nothing is needed before an agent has answered; most of them take longer than it does.
 LATE = [
     *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges"),
@@ -51,9 +51,8 @@ def imported_by(*arguments: str, cwd: Path) -> set[str]:
     ("arguments", "libraries"),
     [
         (["--version"], set()),
-        (["--help"], {"typer"}),
-        # Some versions of Typer check options by pydantic.
-        (["run", "--help"], {"typer", "pydantic"}),
+        (["--help"], {"click"}),
+        (["run", "--help"], {"click"}),
     ],
 )
 def test_help_needs_only_the_command_line_library(

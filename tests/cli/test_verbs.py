@@ -101,7 +101,7 @@ def test_doctor_names_a_profile_that_is_not_valid(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "verb"),
     [
-        (("run", "--tirals", "3"), "error: no such option: --tirals", "skillup run --help"),
+        (("run", "--tirals", "3"), "error: no such option '--tirals'", "skillup run --help"),
         (("ran",), "error: no such command 'ran'", "skillup --help"),
     ],
 )

@@ -16,12 +16,9 @@ IN_A_SENTENCE = re.compile(r"`(skillup [^`]+)`")
 
 
 def _options_by_verb() -> dict[str, set[str]]:
-    import typer.main
-
     from skillup.cli.main import app_for
 
-    # What it makes of an app of several commands is a group, which its type does not say.
-    commands = typer.main.get_command(app_for([])).commands  # type: ignore[attr-defined]
+    commands = app_for([]).commands
     verbs = {}
     for name, command in commands.items():
         # A group has verbs of its own: `session list`.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from skillup.cli.main import app_for
 from tests.load.broken import CASES, PROFILES, SUITES

@@ -208,7 +208,6 @@ def _find(name: str, index: str | None) -> tuple[RunOutcomes, str, Path]:
 RUN = argument("last", "[RUN]", o.RUN_HELP)
 BRANCH = option(None, "For this branch. Default: that of the run, or the one here.")
 LABEL = option(None, "For runs with this label, in place of a branch.", metavar="TEXT")
-baseline = o.verbs("What runs are compared with: a pinned run, and what was accepted.")
 
 
 def _scope(branch: str | None, label: str | None, default: str) -> str:
@@ -217,7 +216,6 @@ def _scope(branch: str | None, label: str | None, default: str) -> str:
     return reference.LABEL + label if label else branch if branch is not None else default
 
 
-@baseline.command("set")
 def set_baseline(
     run: str = RUN,
     branch: str | None = BRANCH,
@@ -236,7 +234,6 @@ def set_baseline(
     return ExitCode.PASSED
 
 
-@baseline.command("clear")
 def clear_baseline(
     branch: str | None = BRANCH, label: str | None = LABEL, index: str | None = o.INDEX
 ) -> int:
@@ -248,7 +245,6 @@ def clear_baseline(
     return ExitCode.PASSED
 
 
-@baseline.command("show")
 def show_baseline(index: str | None = o.INDEX) -> int:
     """Show the pinned runs of this repository, and from which run on cases were accepted."""
     from skillup.history.index import marks, open_index
@@ -264,7 +260,6 @@ def show_baseline(index: str | None = o.INDEX) -> int:
     return ExitCode.PASSED
 
 
-@baseline.command("accept")
 def accept_cases(
     cases: o.Texts = argument(None, "[CASE]...", "Ids or globs. Default: all that got worse."),
     run: str = option("last", "The run with which their reference begins anew."),
@@ -299,10 +294,7 @@ def accept_cases(
 
 # The runs themselves.
 
-runs = o.verbs("Past runs: list, label and remove them.")
 
-
-@runs.command("list")
 def list_runs(
     branch: str | None = option(None, "Only those on this branch."),
     label: str | None = option(None, "Only those with this label.", metavar="TEXT"),
@@ -326,7 +318,6 @@ def list_runs(
     return ExitCode.PASSED
 
 
-@runs.command("label")
 def label_run(
     run: str = o.RUN,
     text: str = argument(..., "TEXT", "The label; an empty one takes it away."),
@@ -347,7 +338,6 @@ def label_run(
     return ExitCode.PASSED
 
 
-@runs.command("prune")
 def prune(
     keep: float = option(..., "Of this age and younger: 30d.", metavar="AGE", parser=o.parse_age),
     dry_run: bool = flag("--dry-run", "Only tell what would go."),

@@ -239,8 +239,7 @@ def _run_and_show(
     if as_json:
         sys.stdout.writelines(map(bytes.decode, result_json(result, session.secrets.mask)))
     else:
-        folded = partial(_say, whole=False)
-        print_result(result, path, _console, folded, quiet=quiet, verbose=verbose)
+        print_result(result, path, partial(_say, whole=False), quiet=quiet, verbose=verbose)
     for line in stop_lines(result, command):  # Whatever else is printed
         _say(line, style="yellow")
     if errors := worth_retrying(session.lines.values()):

@@ -10,8 +10,6 @@ from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 
-import typer
-
 from skillup.cli import options as o
 from skillup.cli.options import argument, flag, option
 from skillup.errors import ExitCode, UsageError
@@ -75,7 +73,7 @@ def list_cases(
 
 
 def init(
-    skill_dir: Path = argument(Path(), "SKILL_DIR", "The skill: where its SKILL.md is."),
+    skill_dir: Path = argument(Path(), "[SKILL_DIR]", "Where its SKILL.md is. Default: here."),
     engine: str = option("scripted", "Who runs the cases.", "--engine", "-e"),
     request: str | None = option(None, "What a user says who needs the skill."),
     force: bool = o.FORCE,
@@ -129,7 +127,7 @@ Which = StrEnum(
 
 
 def schema(
-    which: Which | None = typer.Argument(None, help="Default: all of them."),
+    which: Which | None = argument(None, "[WHICH]", "Default: all of them."),
     out: Path | None = option(None, "Write files to this folder.", parser=o.parse_local),
 ) -> int:
     """Print the JSON Schema of what skillup reads, and of what it writes and prints."""
@@ -182,10 +180,8 @@ def _conformance(names: Sequence[str], as_json: bool) -> int:
 
 
 SESSION = argument(..., "SESSION", "An id, the beginning of one, or a file.")
-session = o.verbs("The agents' own sessions: which are here, and what was said in them.")
 
 
-@session.command("list")
 def list_sessions(
     engine: str | None = option(None, "Only those of this engine.", "--engine", "-e"),
     project: Path | None = option(None, "Only sessions of this folder or below."),
@@ -212,7 +208,6 @@ def list_sessions(
     return 0
 
 
-@session.command("show")
 def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.JSON) -> int:
     """Print a session as a transcript."""
     from skillup.reports.terminal.layout import make_console
@@ -231,7 +226,6 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
     return 0
 
 
-@session.command("to-case")
 def session_to_case(
     session: str = SESSION,
     out: Path | None = option(None, "The case's file. Default: stdout.", parser=o.parse_local),

@@ -83,13 +83,7 @@ class LiveReporter(PlainReporter):
 
 
 def print_result(
-    result: RunResult,
-    where: str,
-    make_console: Callable[[], Console],
-    say: Callable[..., None],
-    *,
-    quiet: bool = False,
-    verbose: bool = False,
+    result: RunResult, where: str, say: Callable[..., None], *, quiet: bool, verbose: bool
 ) -> None:
     """The tables, what did not pass and why, then a line that counts; `where`: the run's directory.
     Of many trials, and of cases that ran several times, only those that did not pass, unless
@@ -101,7 +95,7 @@ def print_result(
     rows = list(view.rows(lambda line: verbose or not many or line.status != "PASS"))
     if not quiet:
         from skillup.reports.tables import sheets_of, trial_sheet
-        from skillup.reports.terminal.layout import print_sheets
+        from skillup.reports.terminal.layout import make_console, print_sheets
 
         console, listed = make_console(), verbose or not view.side_by_side
         if rows and listed:
