@@ -12,28 +12,25 @@ _OFTEN = 20
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """A dataclass with slots, of which the type checker sees to it that nobody changes it."""
-    return _made(cls, hashed=True)
+    """A dataclass with slots, of which the type checker sees to it that nobody changes it.
+
+    ``dataclass(frozen=True)`` compiles seven methods a class: for ours a tenth of the time until
+    the first agent starts. Here only a constructor that is called often is compiled.
+    """
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass works out its signature
+    made = dataclass(slots=True, init=False, eq=False, repr=False, match_args=False)(cls)
+    for method in (_constructor(made), __eq__, __hash__, __repr__):
+        if method.__name__ not in cls.__dict__:
+            setattr(made, method.__name__, method)
+    return made
 
 
 @dataclass_transform(field_specifiers=(field,))
 def mutable(cls: type[T]) -> type[T]:
     """The same, which may be changed, and so has no hash."""
-    return _made(cls, hashed=False)
-
-
-def _made(cls: type[T], *, hashed: bool) -> type[T]:
-    """``dataclass(frozen=True)`` compiles seven methods for each class: for all of ours together a
-    tenth of the time until the first agent starts. Here nothing is compiled but the constructors
-    of which much is made.
-    """
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass works out its signature
-    made = dataclass(slots=True, init=False, eq=False, repr=False, match_args=False)(cls)
-    methods = {"__init__": _constructor(made), "__repr__": __repr__, "__eq__": __eq__}
-    for name, method in {**methods, "__hash__": __hash__ if hashed else None}.items():
-        if name not in cls.__dict__:
-            setattr(made, name, method)
-    return made
+    made: Any = frozen(cls)
+    made.__hash__ = None
+    return made  # type: ignore[no-any-return]
 
 
 def _constructor(cls: type[Any]) -> Any:
@@ -44,12 +41,8 @@ def _constructor(cls: type[Any]) -> Any:
         placed = dict(zip(own, args, strict=False))
         made = {n: f.default_factory() for n, f in own.items() if f.default_factory is not MISSING}
         given = {**{n: f.default for n, f in own.items()}, **made, **placed, **kwargs}
-        is_right = (
-            len(placed) == len(args)
-            and not placed.keys() & kwargs.keys()
-            and len(given) == len(own)
-        )
-        if next(times) < _OFTEN and is_right and not any(one is MISSING for one in given.values()):
+        wrong = len(placed) < len(args) or placed.keys() & kwargs.keys() or len(given) > len(own)
+        if not wrong and next(times) < _OFTEN and all(v is not MISSING for v in given.values()):
             for name, value in given.items():
                 setattr(self, name, value)
         else:  # which says what is missing, unknown or too much, too

@@ -13,17 +13,32 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from yaml import SafeLoader
-from yaml.error import MarkedYAMLError, YAMLError
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from skillup.errors import InvalidFilesError, Problem, near_miss
 from skillup.schema.base import descriptions, spellings
 
+
+class _Pattern(NamedTuple):
+    """One of PyYAML's own reader's, compiled if it is used: libyaml reads here."""
+
+    text: Any
+    flags: Any = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_compile(*self), name)
+
+
+_compile, re.compile = re.compile, _Pattern  # type: ignore[assignment]
+try:  # Else it takes a thirtieth of the time until the first agent starts
+    from yaml import SafeLoader
+    from yaml.error import MarkedYAMLError, YAMLError
+    from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+finally:
+    re.compile = _compile
 try:
     from yaml._yaml import CParser as _Parser
 except ImportError:  # PyYAML without libyaml: many times slower, and refuses more tabs

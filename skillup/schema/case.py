@@ -218,8 +218,7 @@ class Conversation(SimulationSettings):
 
     mode: Literal["chatter_agent"] | None = None  #: May be `chatter_agent`; it has no effect.
     max_turns: PositiveInt  #: The most turns; must be there.
-    #: The user's part (`chatter` is read too).
-    persona: Persona = Field(validation_alias=AliasChoices("persona", "chatter"))
+    persona: Persona = Field(validation_alias=AliasChoices("persona", "chatter"))  #: Their part.
 
 
 class UserAnswer(Model):

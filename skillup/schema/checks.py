@@ -49,8 +49,7 @@ class TextSet(Short, Choice):
 
     any: Texts | None = None  #: At least one of these must be found.
     all: Texts | None = None  #: Every one of these must be found.
-    #: None of these may be found (`not` is read too).
-    none: Texts | None = Field(None, validation_alias=_NONE)
+    none: Texts | None = Field(None, validation_alias=_NONE)  #: None is found (or as `not`).
 
 
 class RegexSet(TextSet):
@@ -58,8 +57,7 @@ class RegexSet(TextSet):
 
     any: Regexes | None = None  #: At least one of these must match.
     all: Regexes | None = None  #: Every one of these must match.
-    #: None of these may match (`not` is read too).
-    none: Regexes | None = Field(None, validation_alias=_NONE)
+    none: Regexes | None = Field(None, validation_alias=_NONE)  #: None matches (or as `not`).
 
 
 class ArgMatch(Short):

@@ -30,8 +30,7 @@ class AskedModels(Model):
     """How models are asked."""
 
     panel: list[NonEmptyText] = []  #: All models of `model: […]`; written there.
-    #: Several votes; default: majority of verdicts, mean of scores.
-    combine: Combine | None = None
+    combine: Combine | None = None  #: Of votes; default: majority, of scores the mean.
     base_url: NonEmptyText | None = None  #: The model's address.
     api_key_env: VariableOfKey | None = None  #: The key's variable; default: the provider's.
     repeat: PositiveInt = 1  #: How often each question is asked.

@@ -77,8 +77,7 @@ class Change(Stored):
 class CaseData(CaseRef):
     """A case in both."""
 
-    #: regressed, recovered, fewer_passes, more_passes, same, not_run, skipped, only_in_a or
-    #: only_in_b.
+    #: regressed, recovered, fewer_passes, more_passes, same, not_run, skipped, only_in_a, only_in_b
     change: str
     quarantined: bool  #: Counts for no gate.
     a: TallyData  #: In the reference, all its nights together.

@@ -202,8 +202,7 @@ class Suite(Checked):
     skills: list[SkillRef] | None = None  #: Under test; default: the one around evals/.
     #: Skills installed in both variants (`neighbours` is read too).
     distractors: Texts = Field([], validation_alias=AliasChoices("distractors", "neighbours"))
-    #: The default engine: a name, or the keys below; `--engine` outranks it.
-    engine: EngineRef | None = None
+    engine: EngineRef | None = None  #: Its name, or the keys below; `--engine` outranks it.
     cases: Cases = Cases.model_construct()  #: Which cases, and how.
     environment: Environment = Environment.model_construct()  #: Where they run.
     mcp: dict[str, Any] = {}  #: MCP servers: not run yet.

@@ -292,9 +292,6 @@ def accept_cases(
     return ExitCode.PASSED
 
 
-# The runs themselves.
-
-
 def list_runs(
     branch: str | None = option(None, "Only those on this branch."),
     label: str | None = option(None, "Only those with this label.", metavar="TEXT"),
