@@ -8,6 +8,7 @@ differ from machine to machine, ratios less; memory is the peak of the whole pro
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sys
@@ -95,5 +96,6 @@ def measure(trials: int, turns: int, tools: int) -> None:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(150_000, 20, 20)  # as the command does
     for turns, tools in ((1, 0), (3, 1)):
         measure(int(sys.argv[1]) if len(sys.argv) > 1 else 2000, turns, tools)
