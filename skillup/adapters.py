@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 
 
 @frozen

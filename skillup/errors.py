@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 
 
 class ExitCode(IntEnum):

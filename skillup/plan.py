@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from skillup.dataclass import frozen
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
 

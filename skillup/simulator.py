@@ -12,10 +12,10 @@ from typing import Any, Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
+from skillup.dataclass import frozen, mutable
 from skillup.engines.base import SessionResumer
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
-from skillup.frozen import frozen, mutable
 from skillup.judges.evaluate import described
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models

@@ -36,9 +36,9 @@ from skillup.adapters import ADAPTERS
 from skillup.app.interruption import run_stoppable
 from skillup.app.planning import RunRequest, plan_of, secrets_of_plan
 from skillup.app.run_session import RunSession
+from skillup.dataclass import frozen
 from skillup.engines.registry import engine_of
 from skillup.errors import ExitCode, InterruptedRunError, SkillupError, UsageError
-from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
 from skillup.process.run import run_quiet
@@ -190,8 +190,7 @@ class SkillCommits:
         self._job, self._scratch, self._root = job, scratch, found[0].source_dir
         self._root = Path(self._git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
         inside = [s.source_dir for s in found if s.source_dir.is_relative_to(self._root)]
-        engine = engine_of(job.profile)
-        version = anyio.run(engine.check, job.profile, os.environ).version
+        version = anyio.run(engine_of(job.profile).check, job.profile, os.environ).version
         self.facts = [version, facts_of_files(job, inside)]
         names = [path.relative_to(self._root).as_posix() for path in inside]
         self._paths = [f":(top,literal){name if name != '.' else ''}" for name in names]

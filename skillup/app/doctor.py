@@ -14,10 +14,10 @@ from typing import Any, Literal
 import anyio
 
 from skillup.adapters import ADAPTERS
+from skillup.dataclass import frozen
 from skillup.engines.base import Availability, HistorySeeder, NoStreams, SessionResumer, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
-from skillup.frozen import frozen
 from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files

@@ -11,8 +11,8 @@ from statistics import fmean
 import anyio
 
 from skillup.app.provenance import checkout
+from skillup.dataclass import frozen
 from skillup.errors import IndexTroubleError
-from skillup.frozen import frozen
 from skillup.history.index import all_runs, index_url
 from skillup.history.runs import VERDICTS, CaseKey, RunOutcomes, by_case
 from skillup.load.discover import workspace_root

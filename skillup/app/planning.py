@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.adapters import ADAPTERS, NOT_RUN
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
-from skillup.frozen import frozen
 from skillup.load.discover import (
     ADDRESS,
     ALLOW,

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, EvidencePart, EvidenceSpan
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord

@@ -15,7 +15,7 @@ from skillup.checks.context import (
     listed,
 )
 from skillup.checks.registry import COMPOSITE, FOLLOW_UP, KINDS, converted, expected, look, title
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole, FollowUpGrade

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 
 from skillup.checks.context import Span, first_difference, one_line, plain
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.base import compiled_pattern
 from skillup.schema.grade import EvidenceSpan, NearMatch, Relaxation
 

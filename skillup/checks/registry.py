@@ -32,7 +32,7 @@ from skillup.checks.context import (
 from skillup.checks.nearest import Missing
 from skillup.checks.text import Searcher, find_text, shown
 from skillup.checks.tools import show_match
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.base import outside_problem
 from skillup.schema.checks import Check, FileContains, GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.grade import EvidenceSpan

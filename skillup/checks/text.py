@@ -25,7 +25,7 @@ from skillup.checks.context import (
     quoted,
 )
 from skillup.checks.nearest import Missing
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.load.yaml_reader import no_constant
 from skillup.schema.base import compiled_path, compiled_pattern, kept_group
 from skillup.schema.case import Capture

@@ -63,11 +63,11 @@ def _command(name: str, verb: Callable[..., int]) -> click.Command:
         lists = {key: list(value) or None for key, value in given.items() if type(value) is tuple}
         return verb(**given | lists)
 
-    params = [_made(one, verb.__globals__) for one in signature(verb).parameters.values()]
+    params = [_parameter(one, verb.__globals__) for one in signature(verb).parameters.values()]
     return click.Command(name, params=params, callback=call, help=getdoc(verb))
 
 
-def _made(one: Parameter, names: dict[str, Any]) -> click.Parameter:
+def _parameter(one: Parameter, names: dict[str, Any]) -> click.Parameter:
     """As its annotation says: a type, or an enumeration of `names`; or a list of it."""
     default, text, flags, more = one.default
     written = str(one.annotation).removesuffix(" | None").replace("o.Texts", "list[str]")

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.gateway.meter import Route
 from skillup.process.live import LiveSlot
 from skillup.redaction.secrets import NO_SECRETS, Secrets

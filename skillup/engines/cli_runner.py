@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest, cost_usd
 from skillup.engines.environment import (
     EngineHome,
@@ -45,7 +46,6 @@ from skillup.engines.session_files import (
     own_file,
     size_of,
 )
-from skillup.frozen import frozen
 from skillup.process.live import LiveSlot
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets

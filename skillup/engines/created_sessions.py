@@ -126,8 +126,7 @@ class WritingCliEngine(CliEngine):
             return EngineTurn(error=refusal)
 
         def write() -> EngineTurn:
-            home = self.engine_home(trial)
-            file = self.new_file(trial, home)
+            file = self.new_file(trial, self.engine_home(trial))
             rows, notices = self.history_rows(with_own_ids(history), trial)
             _write_whole(file, map(json_line, rows))
             taken = self.fingerprint(file, trial.session_id)

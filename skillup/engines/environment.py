@@ -16,9 +16,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.engines.base import TrialContext
 from skillup.engines.events import as_dict, words
-from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
 from skillup.workspace.disk import ensure_directory, leads_out, open_at_once, same_path, write_whole

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from skillup.dataclass import frozen
 from skillup.engines.base import Progress
-from skillup.frozen import frozen
 from skillup.gateway.meter import ModelExchange
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, Usage

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from skillup.dataclass import frozen
 from skillup.engines.events import Transcript, as_dict, as_list, as_text
-from skillup.frozen import frozen
 from skillup.schema.base import compiled_pattern
 from skillup.schema.case import UserAnswer
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from skillup.dataclass import frozen, mutable
 from skillup.engines.events import Transcript, read_event
-from skillup.frozen import frozen, mutable
 from skillup.schema.record import SessionFingerprint, TranscriptItem
 from skillup.workspace.disk import leads_out, open_at_once
 

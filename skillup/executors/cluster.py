@@ -31,13 +31,13 @@ from typing import Any
 import anyio.to_thread
 
 from skillup import __version__
+from skillup.dataclass import frozen
 from skillup.engines.base import Availability
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
 from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
-from skillup.frozen import frozen
 from skillup.judges.models import StoredAnswer, key_of
 from skillup.load.discover import DATASET_ENDINGS, WORKSPACE_FILE, suite_root
 from skillup.plan import Job, Plan

@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import FinishedTrial, Run
-from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
 from skillup.schema.grade import Grade

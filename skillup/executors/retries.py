@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from skillup.frozen import frozen, mutable
+from skillup.dataclass import frozen, mutable
 from skillup.plan import Plan
 from skillup.schema.case import RetryPolicy
 from skillup.schema.line import TrialLine
@@ -43,8 +43,7 @@ def retry_of(
     restart = interruption if interruption and interruption.kind == "restart" else None
     if restart and error is not None and uncounted < MOST_RESTARTS:
         why = f"was refused by the provider and could not go on: {restart.reason}"
-        again = Attempt(number + 1, uncounted + 1, f"attempt {number} {why}")
-        return error.kind, again
+        return error.kind, Attempt(number + 1, uncounted + 1, f"attempt {number} {why}")
     if policy is None or record.skipped is not None or number - uncounted > policy.max_retries:
         return None
     kinds, gate = set(policy.retry_on), "turn_precondition_fail"

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.engines.base import AddressedEngine, Availability, Engine
 from skillup.engines.registry import engine_of
 from skillup.errors import UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
-from skillup.frozen import frozen
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets

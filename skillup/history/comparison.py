@@ -8,7 +8,7 @@ from math import inf
 from statistics import median
 from typing import Literal
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.history.reference import Reference
 from skillup.history.regressions import CONFIDENCE, Assessment, Kind, Night, Statement, assess
 from skillup.history.runs import (

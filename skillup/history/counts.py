@@ -13,7 +13,7 @@ from functools import cache
 from itertools import starmap, takewhile
 from typing import NamedTuple
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.history.runs import CaseKey
 from skillup.schema.line import grouped
 from skillup.stats import PassCounts, PassRates, deflated, stratified_lower

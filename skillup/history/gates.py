@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from skillup.dataclass import frozen
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.history.comparison import CaseChange, Comparison, Quantity, typical_increase
 from skillup.history.reference import reference_for
 from skillup.history.regressions import CONFIDENCE, Kind

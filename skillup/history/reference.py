@@ -11,8 +11,8 @@ from dataclasses import field
 from pathlib import Path
 from zlib import crc32
 
+from skillup.dataclass import frozen
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.history import index
 from skillup.history.runs import CaseKey, RunOutcomes, by_case
 

@@ -11,7 +11,7 @@ from dataclasses import field
 from statistics import fmean, median, stdev
 from typing import Literal, NamedTuple
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.history.counts import GoodTrials, Measured, Worse
 from skillup.history.runs import (
     ABSENT,

@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from skillup.dataclass import frozen
 from skillup.errors import RunDirectoryError
-from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
 from skillup.schema.line import TrialLine, grouped, line_of, lines_of

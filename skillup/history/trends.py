@@ -134,8 +134,7 @@ def _failing(
     passes = [place for place, (_, tally) in enumerate(judged) if tally.state == "pass"]
     first = passes[-1] + 1 if passes else 0
     if said is not None:
-        ids = [run.run_id for run, _ in judged]
-        first = ids.index(said.since or said.run_id)
+        first = [run.run_id for run, _ in judged].index(said.since or said.run_id)
     elif first == len(judged):
         return None
     last_pass = judged[passes[-1]][0] if passes else None

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from skillup.dataclass import mutable
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.frozen import mutable
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_source
 from skillup.importers.write import CaseDraft, SuiteDraft, lay_out, slug, unique_name, write_files

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from pydantic import ValidationError
 
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
-from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result
 from skillup.judges.voting import Vote

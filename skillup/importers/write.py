@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from skillup.dataclass import mutable
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.frozen import mutable
 from skillup.importers.source import Placed, SourceValue, files_below
 from skillup.load.discover import SUITE_FILE
 from skillup.load.yaml_reader import resolve_plain

@@ -21,10 +21,10 @@ import anyio.to_thread
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
+from skillup.dataclass import frozen
 from skillup.engines.base import NoStreams, SchemaAnswers
 from skillup.engines.registry import engine_of
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
-from skillup.frozen import frozen
 from skillup.judges import artifacts
 from skillup.judges.evaluate import UsageTracker, blank_result
 from skillup.judges.material import Part, fenced

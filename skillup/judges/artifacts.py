@@ -15,8 +15,8 @@ from typing import Any
 from skillup.checks.context import CheckContext, ReadFile, listed
 from skillup.checks.evaluate import resolve
 from skillup.checks.registry import NO_SNAPSHOT
+from skillup.dataclass import frozen, mutable
 from skillup.engines.events import shortened
-from skillup.frozen import frozen, mutable
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models import Models
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing

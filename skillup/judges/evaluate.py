@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.judges.question import PROMPTS
 from skillup.schema import templates
 from skillup.schema.case import Case, Persona

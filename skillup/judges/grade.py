@@ -17,7 +17,7 @@ from skillup.checks.evaluate import (
     unmet,
     weighted_mean,
 )
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.judges.evaluate import (
     Judge,
     PendingJudgements,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from skillup.checks.context import CheckContext
 from skillup.checks.registry import describe
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError, Problem
-from skillup.frozen import frozen
 from skillup.judges.material import harmless
 from skillup.judges.rejudge import CASE, JudgedItem, JudgeVerdict, Said, Verdicts
 from skillup.load.yaml_reader import read_text, refuse

@@ -16,8 +16,8 @@ from itertools import groupby
 from typing import Literal
 
 from skillup.checks.context import INVISIBLE, VISIBLE, beginning, is_said
+from skillup.dataclass import frozen
 from skillup.engines.events import shortened
-from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import Record, TurnRecord

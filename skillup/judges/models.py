@@ -16,10 +16,10 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, Field, ValidationError
 
+from skillup.dataclass import frozen, mutable
 from skillup.engines.base import Availability
 from skillup.engines.registry import engine_of
 from skillup.errors import InvalidFilesError, SkillupError
-from skillup.frozen import frozen, mutable
 from skillup.judges.question import (
     AskModel,
     CannotAskError,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.load.discover import address_problem
 from skillup.load.yaml_reader import no_constant, unique_keys
 from skillup.schema.judge_model import JudgeModel

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError
-from skillup.frozen import frozen
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result, gather
 from skillup.judges.labels import examples_of
 from skillup.judges.material import Exchange, Material, exchanges_of, harmless, material, setting_of

@@ -14,7 +14,7 @@ import anyio
 
 from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
-from skillup.frozen import frozen, mutable
+from skillup.dataclass import frozen, mutable
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
 from skillup.judges.models import with_judge_model

@@ -28,7 +28,7 @@ from pydantic_ai.models.batch import BatchRequest
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.judges.question import (
     CannotAskError,
     Endpoint,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from skillup.checks.context import beginning
+from skillup.dataclass import frozen
 from skillup.errors import SkillupError
-from skillup.frozen import frozen
 from skillup.judges.agent import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent import judge_by_agent, problem_of_agent
 from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, judged_part

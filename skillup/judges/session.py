@@ -11,8 +11,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillup.dataclass import mutable
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
-from skillup.frozen import mutable
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter

@@ -16,7 +16,7 @@ from typing import Any
 from skillup.checks.context import Span, around, beginning, quoted
 from skillup.checks.evaluate import reaches, weighted_mean
 from skillup.checks.nearest import LOOKALIKES
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.judges.material import Part
 from skillup.schema.grade import CheckResult, EvidenceSpan
 from skillup.schema.judge_model import Combine

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skillup.dataclass import frozen, mutable
 from skillup.errors import InvalidFilesError, Problem
-from skillup.frozen import frozen, mutable
 from skillup.load import semantics
 from skillup.load.model import LoadedCase, paths_of
 from skillup.load.yaml_reader import (

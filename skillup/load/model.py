@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError, Problem
-from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case, SimulationSettings, Turn, of_case
 from skillup.schema.checks import READ_BY_MODEL, Check, CheckKeys, CheckSet

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.process.output import OnLine
 from skillup.process.run import Child, ProcessOutcome, ProcessRequest, start_process, supervise
 from skillup.process.tree import read_row

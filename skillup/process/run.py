@@ -20,7 +20,7 @@ from typing import IO, Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from skillup.frozen import frozen, mutable
+from skillup.dataclass import frozen, mutable
 from skillup.process.output import CHUNK_BYTES, OnLine, OutputStream, Write
 from skillup.process.tree import (
     OWNER_VARIABLE,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import __version__
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.judges.labels import Score, shares_of
 from skillup.judges.rejudge import GradeChange, JudgeColumn, Pairs, is_read, kappa_of, says_of
 from skillup.reports.result import STYLE, Row, baseline_words, count_parts, summarize, total_tokens

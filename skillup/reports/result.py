@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any
 
+from skillup.dataclass import frozen
 from skillup.errors import ExitCode
-from skillup.frozen import frozen
 from skillup.reports.text import Labels, count, listed, money
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.line import TrialLine, grouped, lines_of

@@ -23,8 +23,8 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 
+from skillup.dataclass import frozen
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
-from skillup.frozen import frozen
 from skillup.reports.html.build import compared_lines, history_data, page_html, sides_of
 from skillup.reports.html.detail import WIDE
 from skillup.reports.html.page_data import PageIndex

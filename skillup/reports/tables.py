@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillup import stats
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.history.runs import WITH_SKILL, CaseKey, mean_known
 from skillup.reports.result import STYLE, Row, RunView, is_bad, summarize, total_tokens
 from skillup.reports.text import (

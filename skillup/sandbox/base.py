@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import anyio
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.schema.record import SandboxInfo
 from skillup.schema.suite import Limits

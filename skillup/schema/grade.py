@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.base import Model, Stored
 
 GRADE_VERSION = "skillup.grade/2"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, Judging
 from skillup.schema.record import Usage
 

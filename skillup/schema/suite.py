@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field
 
 from skillup.adapters import HOME_VARIABLES
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.base import (
     Bool,
     Checked,

@@ -16,8 +16,8 @@ import anyio
 from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate
 from skillup.checks.tools import argument
+from skillup.dataclass import frozen
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.importers.write import literal_checks, slug, to_yaml
 from skillup.process.run import run_quiet
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -154,8 +154,7 @@ def case_of_session(
 
 def suite_text(engine: str) -> str:
     """The smallest suite for a case that has none."""
-    data = {"name": "from-sessions", "engine": {"name": engine}, "skills": []}
-    return to_yaml(data)
+    return to_yaml({"name": "from-sessions", "engine": {"name": engine}, "skills": []})
 
 
 _SECRET_NAMES = (

@@ -16,10 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
+from skillup.dataclass import frozen
 from skillup.engines.registry import session_readers
 from skillup.engines.session_files import SessionEntry, SessionReader, SessionSummary, lines_of
 from skillup.errors import UsageError
-from skillup.frozen import frozen
 from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import count, one_line

@@ -10,9 +10,9 @@ from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from skillup.dataclass import frozen, mutable
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import UsageError
-from skillup.frozen import frozen, mutable
 from skillup.judges.grade import written_turns
 from skillup.reports.text import count
 from skillup.schema.case import Case

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from skillup.dataclass import frozen
 from skillup.errors import ExitCode, RunDirectoryError
-from skillup.frozen import frozen
 from skillup.store.files import REFUSALS, disk_errors, file_system, pack, refusal, sync_directory
 
 if TYPE_CHECKING:

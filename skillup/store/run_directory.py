@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.errors import RunDirectoryError
-from skillup.frozen import frozen
 from skillup.schema.base import Model
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, FileState, Record, utc_now

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from skillup.dataclass import frozen
 from skillup.errors import RunDirectoryError
-from skillup.frozen import frozen
 from skillup.redaction.secrets import is_absent, masked_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine

@@ -12,7 +12,7 @@ from typing import Literal
 
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Captured, Searcher, capture
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema import templates
 from skillup.schema.base import kept_group
 from skillup.schema.case import HistoryMessage, HistoryToolCall, Input, Pairs, Reconstruct, Turn

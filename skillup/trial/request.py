@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from skillup.checks.context import Ask
+from skillup.dataclass import frozen
 from skillup.engines.base import Engine, RawStreams
-from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets

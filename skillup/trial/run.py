@@ -13,9 +13,9 @@ from functools import partial
 
 import anyio.to_thread
 
+from skillup.dataclass import mutable
 from skillup.engines.base import SessionForker
 from skillup.engines.session_files import moved_text
-from skillup.frozen import mutable
 from skillup.sandbox.base import Box
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord

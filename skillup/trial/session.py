@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen, mutable
 from skillup.engines.base import (
     Engine,
     EngineTurn,
@@ -28,7 +29,6 @@ from skillup.engines.base import (
     cost_usd,
 )
 from skillup.errors import SkillupError
-from skillup.frozen import frozen, mutable
 from skillup.gateway.meter import Route
 from skillup.ratelimit import REFUSALS
 from skillup.schema.grade import CheckResult

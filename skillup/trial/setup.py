@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from skillup.dataclass import mutable
 from skillup.engines.base import (
     AddressedEngine,
     EngineTurn,
@@ -21,7 +22,6 @@ from skillup.engines.base import (
     SessionResumer,
     TrialContext,
 )
-from skillup.frozen import mutable
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in
 from skillup.process.live import LiveSlot

@@ -16,8 +16,8 @@ from typing import IO, Any, Literal, TypeVar
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.errors import FullDiskError
-from skillup.frozen import frozen
 
 T = TypeVar("T")
 same_path = lru_cache(256)(Path)

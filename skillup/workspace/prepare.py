@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 import anyio.to_thread
 
+from skillup.dataclass import frozen
 from skillup.errors import Problem
-from skillup.frozen import frozen
 from skillup.load.discover import SKILL_FILE, skill_name, skill_problem
 from skillup.load.model import LoadedSuite
 from skillup.process.run import ProcessRequest, run_process, run_quiet

@@ -18,7 +18,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.workspace.disk import Entry, EntryKind, list_tree, shown
 

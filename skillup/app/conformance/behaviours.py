@@ -24,10 +24,10 @@ import psutil
 from skillup.app.conformance.model import INPUT, OUTPUT, ConformanceModel
 from skillup.app.planning import RunRequest
 from skillup.app.run_session import RunSession
+from skillup.dataclass import frozen
 from skillup.engines.base import Engine, NoStreams, SessionResumer, TrialContext, TurnRequest
 from skillup.engines.registry import engine_of
 from skillup.errors import SkillupError
-from skillup.frozen import frozen
 from skillup.judges.session import context_in
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile

@@ -19,9 +19,9 @@ import anyio
 from aiohttp import web
 from anyio.from_thread import start_blocking_portal
 
+from skillup.dataclass import frozen
 from skillup.engines.command.values import filled
 from skillup.engines.events import as_dict, as_list, content_text
-from skillup.frozen import frozen
 from skillup.load.yaml_reader import read_yaml
 
 INPUT, CACHED, OUTPUT = 1000, 100, 50

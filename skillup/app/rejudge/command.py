@@ -16,8 +16,8 @@ from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.app.rejudge.sources import RecordSource
+from skillup.dataclass import mutable
 from skillup.errors import ExitCode, SkillupError, UsageError
-from skillup.frozen import mutable
 from skillup.judges import rejudge
 from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
 from skillup.judges.models import Preview, StoredAnswer

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from skillup.app import planning
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
+from skillup.dataclass import frozen
 from skillup.errors import SkillupError, UsageError
-from skillup.frozen import frozen
 from skillup.importers.judge_debug import MockedJudge
 from skillup.judges import rejudge
 from skillup.load.discover import find_suites, suite_root

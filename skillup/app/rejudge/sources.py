@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from skillup.app.runs import means_a_run, newest_runs, run_path
 from skillup.checks.context import CannotEvaluateError
+from skillup.dataclass import frozen, mutable
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.frozen import frozen, mutable
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Stop

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillup.dataclass import mutable
 from skillup.engines.base import Progress
 from skillup.engines.events import (
     EventParser,
@@ -27,7 +28,6 @@ from skillup.engines.events import (
     words,
 )
 from skillup.engines.questions import answered, joined, of_questions, reply_to_form
-from skillup.frozen import mutable
 from skillup.gateway.meter import ModelExchange, flat
 from skillup.schema.case import UserAnswer
 from skillup.schema.checks import ToolKind
@@ -337,8 +337,7 @@ class AcpEvents(EventParser):
 
     def _permitted(self, params: dict[str, Any]) -> dict[str, Any]:
         """The outcome, by the profile's permission; of Qwen's questions, by the case."""
-        update = as_dict(params.get("toolCall"))
-        call = self._tool({"sessionUpdate": "", **update})
+        call = self._tool({"sessionUpdate": "", **as_dict(params.get("toolCall"))})
         questions, told = first_of(params, "qwenQuestions"), dict[str, Any]()
         call.asked, call.refused = True, not self._may(call)
         self._show_calls(call)
@@ -348,8 +347,7 @@ class AcpEvents(EventParser):
             told = {"answers": {key: joined(value) for key, value in (content or {}).items()}}
         kinds = ("reject_once", "reject_always") if call.refused else ("allow_once", "allow_always")
         options = [as_dict(option) for option in as_list(params.get("options"))]
-        fit = (o for kind in kinds for o in options if o.get("kind") == kind)
-        chosen = next(fit, None)
+        chosen = next((o for kind in kinds for o in options if o.get("kind") == kind), None)
         if chosen is None:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen.get("optionId")}, **told}

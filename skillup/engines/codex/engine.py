@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from skillup.adapters import ADAPTERS
+from skillup.dataclass import mutable
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.codex.events import BY_STDERR, OUTPUTS, CodexEvents, CodexTranscript, output_of
@@ -30,7 +31,6 @@ from skillup.engines.created_sessions import (
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import as_amount, as_dict, as_text, content_text, loaded_skills, words
 from skillup.engines.session_files import VersionRange, rows_of
-from skillup.frozen import mutable
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 

@@ -101,8 +101,7 @@ class DescribedEngine(CliEngine):
 
     def _prompt(self, turn: TurnRequest) -> str:
         """The message, so that the CLI does not take it for one of its commands."""
-        begins = (key for key in self.about.escape if turn.prompt.startswith(key))
-        key = next(begins, "")
+        key = next((key for key in self.about.escape if turn.prompt.startswith(key)), "")
         return self.about.escape.get(key, "") + turn.prompt.removeprefix(key)
 
     def _values(self, trial: TrialContext, login: Login) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import regex
 from pydantic import TypeAdapter, ValidationError
 
+from skillup.dataclass import frozen
 from skillup.errors import InvalidFilesError
-from skillup.frozen import frozen
 from skillup.importers.source import SCHEME, SourceValue, as_text, parse_source, tidy
 from skillup.schema.checks import JsonSchema
 

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.importers.source import (
     JSON_LINES,
     SCHEME,

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from skillup.checks.context import original_span, plain
 from skillup.checks.nearest import near_words
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.reports.html.run_files import RawFiles, Read, add_images
 from skillup.reports.result import error_data
 from skillup.schema import templates

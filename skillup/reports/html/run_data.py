@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 
 from pydantic_core import to_jsonable_python
 
+from skillup.dataclass import mutable
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.frozen import mutable
 from skillup.history.runs import CaseKey, planned_key
 from skillup.reports.html.detail import PageLimits, detail_of
 from skillup.reports.html.page_data import (

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import imagesize  # type: ignore[import-untyped]
 from pydantic import ValidationError
 
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.history.runs import CaseKey
 from skillup.schema.record import FileState, Record, TurnRecord
 from skillup.store.stored_run import ReadFile

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from skillup.checks.context import in_words
 from skillup.checks.nearest import near_words
-from skillup.frozen import frozen
+from skillup.dataclass import frozen
 from skillup.reports.result import STYLE, Row, error_data, status_of_end, was_evaluated
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillup.frozen import mutable
+from skillup.dataclass import mutable
 from skillup.plan import Job, Plan
 from skillup.reports.result import STYLE, total_tokens
 from skillup.reports.text import Labels, count, money, one_line, seconds, tokens, total

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.frozen import frozen, mutable
+from skillup.dataclass import frozen, mutable
 
 
 @frozen
