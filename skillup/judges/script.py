@@ -209,8 +209,11 @@ class _Verdict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _decides(cls, given: Any) -> Any:
-        if isinstance(given, dict) and all(given.get(key) in (None, []) for key in _DECIDING):
-            raise ValueError("neither `score` nor `pass` nor any `assertions`")
+        if isinstance(given, dict):
+            if all(given.get(key) in (None, []) for key in _DECIDING):
+                raise ValueError("neither `score` nor `pass` nor any `assertions`")
+            if given.keys() >= {"pass", "passed"} and given["pass"] != given["passed"]:
+                raise ValueError("`pass` and `passed` contradict each other")
         return given
 
     def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:

@@ -129,8 +129,7 @@ def _unknown_names(
             listed = ", ".join(sorted(known)) or "none"
             message = f"{written} is not defined by `vars` or by an earlier `capture`"
             instead = f"for the text itself write \\{written}, or `literal: true`"
-            fix = f"defined here: {listed}; {instead}"
-            yield document.problem(loc, message, fix)
+            yield document.problem(loc, message, f"defined here: {listed}; {instead}")
 
 
 def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
@@ -239,12 +238,16 @@ def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
     for loc, name in named:
         if name is None:
             continue
+        file = root / name
         if loc[-1] not in ("script", "script_path"):
             yield from outside_problem(path.document, loc, name, root)
         elif (why := outside_suite(name)) is not None:
             yield path.document.problem(loc, why, "put it into the suite")
+        elif file.is_file() and file.stat().st_size == 0:
+            why = f"{name} is empty: it would pass whatever the agent does"
+            yield path.document.problem(loc, why, "write the check")
         # Whether a file with a name in it is there, its own trial says.
-        if not templates.written_in(name) and not (root / name).exists():
+        if not templates.written_in(name) and not file.exists():
             message = f"there is no {name} (paths start from {root.name}/)"
             yield path.document.problem(loc, message, "a run would need it", "warning")
 

@@ -106,6 +106,8 @@ class ToolCount(ToolMatch):
         yield from super().wrong()
         if self.min is not None and self.max is not None and self.min > self.max:
             yield f"min {self.min} is above max {self.max} || swap them"
+        if self.min == 0 and self.max is None:
+            yield "min 0 holds of any number of calls || give `max`, too, or use `tool_not_called`"
 
 
 class ToolCountInTurn(ToolCount):

@@ -82,6 +82,7 @@ CASES = [
     (check("{file_contains: {path: a}}"), "2:15", "needs one of `content`, `matches`"),
     (check("{tool_called: {}}"), "2:15", "no tool is named"),
     (check("{tool_called: {name: Bash, min: 3, max: 1}}"), "2:15", "min 3 is above max 1"),
+    (check("{tool_called: {name: Bash, min: 0}}"), "2:15", "min 0 holds of any number"),
     (check("{all_of: [{relevance: {prompt: '{{input}} {{answer}}'}}]}"),
      "2:45", "{{answer}} is not a variable of a judge's prompt"),
     (turn("post_condition: {relevance: {prompt: '{{answer}}'}}"),

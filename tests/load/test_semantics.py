@@ -106,8 +106,8 @@ def test_a_skill_without_skill_file_is_warned_of(
     assert problem.message.startswith("there is no SKILL.md in ")
 
 
-def test_a_file_that_is_not_there_is_warned_of_at_its_place(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"s/golden/there.txt": "x"})
+def test_a_file_that_is_not_there_or_an_empty_script_is_told_at_its_place(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"s/golden/there.txt": "x", "s/empty.sh": ""})
     case = """\
 context:
   fixture: fixtures/none
@@ -115,13 +115,14 @@ context:
 input: {prompt: hi}
 expect: {golden_file: golden/none.txt}
 assertions:
-  - any_of: [{golden_file: golden/there.txt}, {golden_file: golden/neither.txt}]
+  - any_of: [{golden_file: golden/there.txt}, {golden_file: golden/neither.txt}, {script: empty.sh}]
 """
     assert [(p.severity, p.line, p.message.split()[3]) for p in problems(tmp_path, case)] == [
         ("warning", 2, "fixtures/none"),
         ("warning", 3, "fixtures/none.patch"),
         ("warning", 5, "golden/none.txt"),
         ("warning", 7, "golden/neither.txt"),
+        ("error", 7, "it"),  # empty.sh is empty
     ]
 
 

@@ -77,7 +77,7 @@ ROWS = [
     row(False, "turn_response_not_contains", {"turn": 2, "not_contains": ["deleted"]}, TWO),
     row(True, "tool_called_in_turn", {"turn": 2, "kind": "shell"}, TWO, turn=None),
     row(False, "tool_called_in_turn", {"turn": 1, "kind": "shell"}, TWO, turn=None),
-    row(False, "tool_called_in_turn", {"turn": 5, "kind": "shell", "min": 0}, TWO, turn=None),
+    row(False, "tool_called_in_turn", {"turn": 5, "kind": "shell", "max": 9}, TWO, turn=None),
     row(True, "tool_not_called_in_turn", {"turn": 1, "kind": "shell"}, TWO, turn=None),
     row(False, "tool_not_called_in_turn", {"turn": 2, "kind": "shell"}, TWO, turn=None),
     row(False, "tool_not_called_in_turn", {"turn": 2, "kind": "web"}, STOPPED, turn=None),

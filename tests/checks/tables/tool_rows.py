@@ -83,7 +83,7 @@ ROWS = [
     row(True, "tool_called", _rm(contains="RM -rf"), TOOLS),
     row(True, "tool_called", {"name": "Read", "args": {"offset": {"exists": False}}}, TOOLS),
     row(True, "tool_called", {"kind": "mcp", "args": {"sql": {"equals": None}}}, TOOLS, turn=2),
-    row(True, "tool_called", {"kind": "web", "min": 0}, NONE),
+    row(True, "tool_called", {"kind": "web", "min": 0, "max": 1}, NONE),
     row(False, "tool_called", "bash", TOOLS, case_sensitive=True),
     row(False, "tool_called", {"kind": "shell", "min": 3}, TOOLS),
     row(False, "tool_called", {"name": "Read", "args": {"limit": True}}, TOOLS),
