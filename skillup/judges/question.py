@@ -105,7 +105,7 @@ def what_is_wrong(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ")
         for one in error.errors(include_url=False)[:5]
-    )
+    ).replace("Value error, ", "")
 
 
 def schema_of(form: type[BaseModel], ids: Sequence[str] = ()) -> dict[str, Any]:

@@ -257,7 +257,7 @@ def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
         (_text(A, A, B), "each `id` of a, b once"),
         (_text(A, B, {**A, "id": "c"}), "each `id` of a, b once"),
         (_text({**A, "pass": "true"}, B), "pass: Input should be a valid boolean"),
-        (_text({**A, "reason": ""}, B), "reason: Value error, must not be empty"),
+        (_text({**A, "reason": ""}, B), "reason: must not be empty"),
         (_text({**A, "evidence": "q"}, B), "evidence: Input should be a valid list"),
         (_text(A, B) + ' {"criteria": []}', "not one JSON object"),
         (f"It wrote {_text(A, B)} but I cannot judge.", "not one JSON object"),
