@@ -31,8 +31,13 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: every fifth second of a test is waiting."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are processors: tests also wait, as for agents that hang."""
+    return (os.cpu_count() or 1) + 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first: else one worker is left with them when the others have ended."""
+    items.sort(key=lambda item: "test_conformance" not in item.nodeid)
 
 
 @pytest.fixture

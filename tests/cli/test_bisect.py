@@ -188,8 +188,7 @@ def test_where_nothing_changed_it_says_so(project: Project) -> None:
 
 def test_ctrl_c_loses_no_judged_trial(project: Project) -> None:
     ids = history(project, ["good morning", "good morning", "good evening"])
-    slow = CASE.replace("steps: [", "steps: [{delay: 0.3}, ")
-    project.write({"cases/greets.yaml": slow})
+    project.write({"cases/greets.yaml": CASE.replace("steps: [", "steps: [{delay: 0.3}, ")})
     search = ("bisect", "greets", "--good", ids[0], "--bad", ids[2])
 
     with project.start(*search) as process:

@@ -288,8 +288,7 @@ def write(counting: Project, judge: dict[str, Any]) -> None:
 
 
 def judged(counting: Project, *arguments: str) -> dict[str, Any]:
-    outcome = counting.run("judge", "run", "--json", *arguments)
-    (case,) = outcome.data["cases"]
+    (case,) = counting.run("judge", "run", "--json", *arguments).data["cases"]
     grade: dict[str, Any] = case["grade"]
     return grade
 

@@ -152,8 +152,7 @@ def _suite_path(files: dict[str, str]) -> str:
 
 def complete_files(example: Example) -> dict[str, str]:
     """The example's files, with the smallest suite if it shows none."""
-    path = _suite_path(example.files)
-    return {path: "name: example\n", **example.files}
+    return {_suite_path(example.files): "name: example\n", **example.files}
 
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]

@@ -103,8 +103,7 @@ def test_a_conversation_with_its_proof_its_calls_its_usage_and_without_the_key(
 
     result = project.run_json("cases", "-e", "agent", env={"LAB_KEY": KEY, "SKILLUP_TRUST": "1"})
 
-    record = project.record("one/agent/with_skill/1")
-    turns = record["turns"]
+    turns = project.record("one/agent/with_skill/1")["turns"]
     assert [case["status"] for case in result["cases"]] == ["PASS"], json.dumps(result["cases"])[
         :3000
     ]

@@ -44,8 +44,7 @@ def test_no_agent_sees_the_key_and_turns_are_counted_as_by_models(lab: Lab, sess
     result = project.run_json("cases", *more, env=KEYS)
     assert [case["status"] for case in result["cases"]] == ["PASS"] * 2, result["cases"]
     for engine in ("claude", "codex"):
-        record = project.record(f"a/{engine}/with_skill/1")
-        turns = record["turns"]
+        turns = project.record(f"a/{engine}/with_skill/1")["turns"]
         seen = next(i["tool_result"]["content"] for i in turns[0]["transcript"] if i["tool_result"])
         assert "looked" in seen
         assert "canary" not in seen.replace("grep -r canary-", "")

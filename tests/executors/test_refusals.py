@@ -38,8 +38,7 @@ def run_refused(
     """The records of trials of three turns, with waits that take no time; and the run."""
     case = {"input": {"turns": ["one", "two", "three"]}, "scripted": scripted, **more}
     plan = a_plan(tmp_path, {"a": case}, trials=trials, trials_from_turn=shared)
-    limiter = RateLimiter(3600, **HurriedTime().both)
-    run_plan(plan, tmp_path / "run", rate_limiter=limiter)
+    run_plan(plan, tmp_path / "run", rate_limiter=RateLimiter(3600, **HurriedTime().both))
     run = RunDirectory.open(tmp_path / "run")
     return [run.read_record(job.id) for job in plan.jobs], run
 

@@ -146,8 +146,7 @@ def test_a_pinned_run_stands_beside_the_nights_and_one_of_a_label_outranks_that_
 
 
 def accepted(b: RunOutcomes, url: str) -> dict[str, str]:
-    found = reference(b, url)
-    return {key.case_id: run_id for key, run_id in found.accepted.items()}
+    return {key.case_id: run_id for key, run_id in reference(b, url).accepted.items()}
 
 
 def test_what_was_accepted_begins_anew_with_a_night(index: str) -> None:
