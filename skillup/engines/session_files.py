@@ -128,7 +128,7 @@ def json_line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(clean, separators=(",", ":")).encode() + b"\n"
 
 
-# What goes on after a path makes it another one: `/tmp/a` is not in `/tmp/ab` or `/tmp/a.bak`.
+# What goes on after a path makes it another one: `runs/a` is not in `runs/ab` or `runs/a.bak`.
 _GOES_ON = r"(?![\w-]|\.\w)"
 
 
